@@ -1,0 +1,47 @@
+"""Small models and a small tokenizer that every room's tests share."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from translate.model.transformer import Transformer, TransformerConfig
+
+PAD = 0
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
+def small_config(**changes) -> TransformerConfig:
+    """A model of 23 pieces that runs in a millisecond."""
+    settings = {
+        "vocab_size": 23,
+        "pad_id": PAD,
+        "d_model": 16,
+        "n_heads": 4,
+        "d_ff": 32,
+        "dropout": 0.0,
+        "max_length": 32,
+    }
+    return TransformerConfig(**{**settings, **changes})
+
+
+@pytest.fixture
+def config():
+    """The factory itself, for tests that change a setting."""
+    return small_config
+
+
+@pytest.fixture
+def model() -> Transformer:
+    return louder(Transformer(small_config()))
+
+
+def louder(model: Transformer) -> Transformer:
+    """The same model with larger embeddings, so that every input visibly matters."""
+    with torch.no_grad():
+        model.embedding.weight.mul_(20)
+    return model.eval()

@@ -1,0 +1,1 @@
+"""Ids in, ids out; then text in, text out: search, one model on disk, the translator."""

@@ -1,0 +1,1 @@
+"""Looking inside: heatmaps, curves and what they show."""

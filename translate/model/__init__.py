@@ -1,0 +1,1 @@
+"""Integers in, logits out: attention, blocks and the transformer. Knows no text and no files."""

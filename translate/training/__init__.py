@@ -1,0 +1,1 @@
+"""Everything that needs lightning: the training loop, its data and its callbacks."""
