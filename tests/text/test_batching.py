@@ -1,0 +1,254 @@
+"""Batches: shifted labels, a budget with padding counted, one order for every worker and rank."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader
+
+from translate.errors import UserError
+from translate.text.batching import (
+    Example,
+    TokenBatchSampler,
+    collate,
+    encode_pairs,
+    keep_fitting,
+)
+from translate.text.corpus import Pair
+from translate.text.tokenizer import Tokenizer
+
+PAD, BOS, EOS = 0, 2, 3
+collate_ids = partial(collate, pad_id=PAD, bos_id=BOS, eos_id=EOS)
+
+
+def example(source: int, target: int, index: int = 0) -> Example:
+    """An example of so many pieces on either side."""
+    return Example([*range(4, 4 + source), EOS], [*range(4, 4 + target)], index)
+
+
+def lengths_like_sentences(count: int) -> list[tuple[int, int]]:
+    draw = random.Random(0)
+    sources = [min(60, 3 + int(draw.expovariate(0.1))) for _ in range(count)]
+    return [(length, max(2, length + draw.randint(-3, 3))) for length in sources]
+
+
+def padded(batch: list[int], lengths: list[tuple[int, int]]) -> int:
+    return len(batch) * sum(max(lengths[i][side] for i in batch) for side in (0, 1))
+
+
+# Examples
+
+
+def test_pairs_become_ids_with_their_positions():
+    pairs = [Pair("a cat", "eine Katze"), Pair("a dog", "ein Hund")]
+    tokenizer = Tokenizer.train([text for pair in pairs for text in pair], vocab_size=100)[0]
+    examples = encode_pairs(tokenizer, pairs)
+    assert [item.index for item in examples] == [0, 1]
+    assert examples[1].source == [*tokenizer.encode("a dog"), tokenizer.eos_id]
+    assert examples[1].target == tokenizer.encode("ein Hund")
+
+
+def test_a_side_of_max_length_minus_one_pieces_passes_and_one_more_does_not():  # T22
+    limit = 10
+    examples = [example(limit + more, 3, more + 2) for more in (-2, -1, 0, 1)]
+    examples += [example(3, limit + more, more + 6) for more in (-2, -1, 0, 1)]
+    kept, note = keep_fitting(examples, limit)
+    assert [item.index for item in kept] == [0, 1, 4, 5]
+    assert max(max(collate_ids(kept).src.shape[1:]), max(collate_ids(kept).tgt_in.shape[1:])) == 10
+    assert "left out 4 of 8 pairs longer than max_length 10" in note
+    assert "first pair 3 with 11 and 4" in note
+
+
+def test_a_very_long_line_is_left_out_and_counted():  # T21
+    examples = [*(example(5, 5, n) for n in range(50)), example(5000, 5000, 50)]
+    kept, note = keep_fitting(examples, 256)
+    assert len(kept) == 50
+    assert "left out 1 of 51 pairs" in note
+    lengths = [item.lengths for item in kept]
+    batches = list(TokenBatchSampler(lengths, max_tokens=100))
+    assert max(padded(batch, lengths) for batch in batches) <= 100
+
+
+def test_nothing_is_said_if_everything_fits_and_all_is_refused_if_nothing_does():  # T23
+    assert keep_fitting([example(5, 5)], 6) == ([example(5, 5)], "")
+    with pytest.raises(UserError, match="left out 1 of 1 pairs"):
+        keep_fitting([example(5, 5)], 5)
+
+
+# Batches
+
+
+def test_labels_are_the_decoder_input_shifted_by_one():  # T01
+    batch = collate_ids([example(2, 4, 7)])
+    assert batch.tgt_in.shape == batch.tgt_out.shape
+    assert batch.tgt_in[0, 0] == BOS
+    assert batch.tgt_out[0, -1] == EOS
+    assert torch.equal(batch.tgt_out[0, :-1], batch.tgt_in[0, 1:])
+    assert batch.src.tolist() == [[4, 5, EOS]]
+    assert batch.indices.tolist() == [7]
+
+
+def test_every_label_row_has_exactly_one_end_sign_and_pads_after_it_only():  # T02
+    batch = collate_ids([example(3, target, target) for target in (0, 1, 5, 2)])
+    for row in batch.tgt_out.tolist():
+        assert row.count(EOS) == 1
+        assert set(row[row.index(EOS) + 1 :]) <= {PAD}
+        assert PAD not in row[: row.index(EOS)]
+    for name in ("src", "tgt_in", "tgt_out", "indices"):
+        assert getattr(batch, name).dtype == torch.int64
+
+
+def test_the_special_ids_are_those_given():  # A22
+    batch = collate([example(1, 1), example(1, 2)], pad_id=9, bos_id=8, eos_id=7)
+    assert batch.tgt_in.tolist() == [[8, 4, 9], [8, 4, 5]]
+    assert batch.tgt_out.tolist() == [[4, 7, 9], [4, 5, 7]]
+
+
+# The sampler
+
+some_lengths = st.lists(st.tuples(st.integers(1, 70), st.integers(1, 70)), min_size=1, max_size=80)
+
+
+@given(
+    lengths=some_lengths,
+    max_tokens=st.integers(1, 600),
+    shuffle=st.booleans(),
+    epoch=st.integers(0, 3),
+)
+def test_an_epoch_has_each_pair_once_and_no_batch_over_budget(lengths, max_tokens, shuffle, epoch):
+    sampler = TokenBatchSampler(lengths, max_tokens=max_tokens, shuffle=shuffle)
+    count = len(sampler)
+    sampler.set_epoch(epoch)
+    batches = list(sampler)
+    assert len(batches) == count == len(sampler)
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    assert all(len(batch) == 1 or padded(batch, lengths) <= max_tokens for batch in batches)
+
+
+@given(lengths=some_lengths, max_tokens=st.integers(1, 600), ranks=st.integers(1, 4))
+def test_the_ranks_together_cover_each_pair_once_in_equally_many_batches(
+    lengths, max_tokens, ranks
+):  # T18
+    try:
+        samplers = [
+            TokenBatchSampler(lengths, max_tokens=max_tokens, num_replicas=ranks, rank=rank)
+            for rank in range(ranks)
+        ]
+    except UserError as error:
+        assert f"{len(lengths)} pairs" in str(error)
+        return
+    shares = [list(sampler) for sampler in samplers]
+    assert len({len(share) for share in shares}) == 1
+    assert sorted(i for share in shares for batch in share for i in batch) == [*range(len(lengths))]
+    for share in shares:
+        assert all(len(batch) == 1 or padded(batch, lengths) <= max_tokens for batch in share)
+
+
+def test_three_pairs_divide_between_two_ranks():  # T18
+    samplers = [
+        TokenBatchSampler([(4, 4)] * 3, max_tokens=1000, num_replicas=2, rank=rank)
+        for rank in (0, 1)
+    ]
+    assert sorted(index for sampler in samplers for batch in sampler for index in batch) == [
+        0,
+        1,
+        2,
+    ]
+
+
+def test_the_order_is_a_function_of_seed_and_epoch_alone():  # T19
+    lengths = lengths_like_sentences(300)
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        sampler = TokenBatchSampler(lengths, max_tokens=300, seed=seed)
+        sampler.set_epoch(epoch)
+        torch.rand(1)
+        random.random()
+        return list(sampler)
+
+    assert order(0, 1) == order(0, 1)
+    assert order(0, 0) != order(0, 1) != order(1, 1)
+
+
+def test_little_padding_yet_other_neighbours_in_the_next_epoch():
+    lengths = lengths_like_sentences(5000)
+    sampler = TokenBatchSampler(lengths, max_tokens=1000)
+    first = list(sampler)
+    used = sum(padded(batch, lengths) for batch in first)
+    assert 1 - sum(map(sum, lengths)) / used < 0.15
+    sampler.set_epoch(1)
+    mates = {index: set(batch) for batch in first for index in batch}
+    again = [
+        (len(mates[index] & set(batch)) - 1) / (len(batch) - 1)
+        for batch in sampler
+        for index in batch
+        if len(batch) > 1
+    ]
+    assert sum(again) / len(again) < 0.3
+    # Short and long batches come mixed, not sorted.
+    sizes = [len(batch) for batch in first]
+    assert sizes not in (sorted(sizes), sorted(sizes, reverse=True))
+
+
+def test_without_shuffling_batches_come_in_order_of_length_and_stay_the_same():
+    lengths = [(3, 3), (9, 9), (3, 3), (9, 9), (3, 3)]
+    sampler = TokenBatchSampler(lengths, max_tokens=36, shuffle=False)
+    assert list(sampler) == [[0, 2, 4], [1, 3]]
+    sampler.set_epoch(5)
+    assert list(sampler) == [[0, 2, 4], [1, 3]]
+
+
+def test_a_resumed_epoch_goes_on_where_it_stopped_and_the_next_is_whole():  # T14
+    lengths = lengths_like_sentences(100)
+    straight = TokenBatchSampler(lengths, max_tokens=200)
+    resumed = TokenBatchSampler(lengths, max_tokens=200)
+    straight.set_epoch(2)
+    resumed.set_epoch(2)
+    resumed.skip_batches(3)
+    assert len(resumed) == len(straight)
+    assert list(resumed) == list(straight)[3:]
+    assert list(resumed) == list(straight)
+    with pytest.raises(ValueError, match="cannot skip"):
+        resumed.skip_batches(len(resumed) + 1)
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match="max_tokens is 0"):
+        TokenBatchSampler([(1, 1)], max_tokens=0)
+    with pytest.raises(ValueError, match="rank is 2"):
+        TokenBatchSampler([(1, 1)], max_tokens=1, num_replicas=2, rank=2)
+    with pytest.raises(UserError, match="no pairs"):
+        TokenBatchSampler([], max_tokens=10)
+
+
+class EncodedLazily(torch.utils.data.Dataset):
+    """Takes the tokenizer along into the worker."""
+
+    def __init__(self, tokenizer: Tokenizer, pairs: list[Pair]) -> None:
+        self.tokenizer, self.pairs = tokenizer, pairs
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, index: int) -> Example:
+        return encode_pairs(self.tokenizer, self.pairs[index : index + 1])[0]
+
+
+def test_spawned_workers_give_the_same_batches_as_none():  # T19 T20
+    pairs = [Pair("a cat " * n, "eine Katze " * n) for n in range(1, 9)]
+    tokenizer = Tokenizer.train([text for pair in pairs for text in pair], vocab_size=100)[0]
+    data = EncodedLazily(tokenizer, pairs)
+    sampler = TokenBatchSampler(
+        [item.lengths for item in encode_pairs(tokenizer, pairs)], max_tokens=80
+    )
+    settings = {"batch_sampler": sampler, "collate_fn": collate_ids}
+    alone = list(DataLoader(data, **settings))
+    spawned = DataLoader(data, num_workers=1, multiprocessing_context="spawn", **settings)
+    for expected, batch in zip(alone, spawned, strict=True):
+        assert torch.equal(batch.src, expected.src)
+        assert torch.equal(batch.tgt_out, expected.tgt_out)
