@@ -110,6 +110,14 @@ def test_over_long_lines_are_counted_and_the_limit_is_settable():  # S13
     assert tokenizer.unk_id not in tokenizer.encode("ab xy")
 
 
+def test_a_line_of_exactly_the_limit_is_trained_on():  # S13
+    tokenizer, notes = Tokenizer.train(["ö" * 10, "a"], vocab_size=9, max_bytes=20)
+    assert notes == []
+    assert tokenizer.unk_id not in tokenizer.encode("ö")
+    assert max(len(tokenizer.piece(i)) for i in range(4, len(tokenizer))) > 1
+    assert Tokenizer.train(["ö" * 10, "a"], vocab_size=6, max_bytes=19)[1] != []
+
+
 def test_a_sample_is_drawn_from_both_languages_and_loses_no_character():  # S15
     texts = [f"english {n}" for n in range(1000)] + [f"größer {n}" for n in range(1000)]
     tokenizer, notes = Tokenizer.train([*texts, "ẞ"], vocab_size=60, max_sentences=100)

@@ -79,7 +79,7 @@ class ParallelFiles:
         notes = left_out.notes(name)
         if not pairs:
             reason = "; ".join(notes) or f"{name}: no lines"
-            raise UserError(f"no sentence pairs to read in {prefix or 'the '}data: {reason}")
+            raise UserError(f"no sentence pairs in {setting or 'the data'}: {reason}")
         return Corpus(pairs, notes)
 
     def _check(self, prefix: str) -> None:
@@ -119,16 +119,15 @@ class ParallelFiles:
             # additional newline, not a lost sentence.
             for number in range(shorter + 1, len(lines) + 1):
                 left_out.add("blank line at the end of one side", str(name), number)
-        return [
-            (number, Pair(*row))
-            for number, row in enumerate(zip(sides[0][:shorter], sides[1], strict=False), 1)
-        ]
+        rows = zip(*sides, strict=False)  # the longer side has only blank lines more
+        return [(number, Pair(*row)) for number, row in enumerate(rows, 1)]
 
     def _table_rows(self, lines: list[str], left_out: _LeftOut) -> list[tuple[int, Pair]]:
         table = [line.split("\t") for line in lines]
         widths = Counter(len(cells) for cells in table if any(cells))
-        usual = max(widths, key=lambda width: (widths[width], width), default=0)
         first, second = self.columns
+        usual = max(widths, key=lambda width: (widths[width], width), default=0)
+        usual = max(usual, first, second)
         rows = []
         for number, cells in enumerate(table, 1):
             if not any(normalize(cell) for cell in cells):

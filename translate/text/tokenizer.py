@@ -109,7 +109,7 @@ class Tokenizer:
                 character_coverage=1.0,
                 normalization_rule_name="identity",
                 unk_surface="⁇",
-                max_sentence_length=max(max_bytes, 4192),
+                max_sentence_length=max_bytes,
                 minloglevel=3,
                 **_SPECIALS,
             )
@@ -143,7 +143,7 @@ class Tokenizer:
         return self._model
 
     def fingerprint(self) -> str:
-        """SHA-256 of the model in hex: equal if and only if the tokenizers are the same."""
+        """SHA-256 of the serialised model in hex, to tell two tokenizers of one size apart."""
         return hashlib.sha256(self._model).hexdigest()
 
     def __len__(self) -> int:

@@ -1,0 +1,55 @@
+"""Pieces grouped into words, for people: what a heatmap's axis or a step's line shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from translate.text.tokenizer import WORD_START, Tokenizer
+
+_LONE_SPACE = "␣"
+
+
+class Word(NamedTuple):
+    """`text` covers the pieces ids[start:end]."""
+
+    text: str
+    start: int
+    end: int
+
+
+def words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
+    """Group `ids` so that every piece lies in exactly one word, in order.
+
+    A word starts at "▁". Punctuation that ends it is a word of its own ("Beispiel", "."), for a
+    model decides on it separately; a hyphen or apostrophe inside a word is not ("E-Mail"). Each
+    control piece stands alone under its own name, eos as "</s>". No text is empty or holds "▁".
+    """
+    control = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
+    starts = [
+        index
+        for index, piece in enumerate(ids)
+        if index == 0
+        or piece in control
+        or ids[index - 1] in control
+        or tokenizer.piece(piece).startswith(WORD_START)
+    ]
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
+        if ids[start] in control:
+            found.append(Word(tokenizer.piece(ids[start]), start, end))
+            continue
+        tail = end
+        while tail > start and _is_punctuation(tokenizer, ids[tail - 1]):
+            tail -= 1
+        cuts = (start, tail, end) if start < tail < end else (start, end)
+        for first, last in zip(cuts, cuts[1:], strict=False):
+            text = tokenizer.decode(ids[first:last]).strip()
+            found.append(Word(text or _LONE_SPACE, first, last))
+    return found
+
+
+def _is_punctuation(tokenizer: Tokenizer, piece: int) -> bool:
+    text = tokenizer.decode([piece])
+    # A byte of a longer character decodes to U+FFFD alone; it is not for cutting at.
+    return "\ufffd" not in text and not any(character.isalnum() for character in text)
