@@ -1,0 +1,196 @@
+"""One trained model on disk: weights, tokenizer and config in one file, read without lightning.
+
+The file is the checkpoint that training writes. Decoding needs two of its entries:
+
+    checkpoint["state_dict"]   the weights, each name behind "model."
+    checkpoint["translate"]    what `checkpoint_entry` returns
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import translate
+from translate.errors import UserError
+from translate.model.transformer import Transformer, TransformerConfig
+from translate.text.tokenizer import Tokenizer
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A model in evaluation mode, the tokenizer it was trained with, and where both came from."""
+
+    model: Transformer
+    tokenizer: Tokenizer
+    path: Path
+
+
+def checkpoint_entry(config: TransformerConfig, tokenizer: Tokenizer) -> dict[str, Any]:
+    """The entry "translate" of a checkpoint: plain values and a tensor, nothing to execute."""
+    return {
+        "format": FORMAT,
+        "config": asdict(config),
+        "tokenizer": torch.frombuffer(bytearray(tokenizer.to_bytes()), dtype=torch.uint8),
+        "tokenizer_sha256": tokenizer.fingerprint(),
+        "translate_version": translate.__version__,
+    }
+
+
+def load_bundle(path: str | Path) -> Bundle:
+    """Read a checkpoint onto the CPU, wherever it was written, executing nothing in it.
+
+    Raises:
+        UserError: not one of our checkpoints, damaged, or weights, config and tokenizer that do
+            not belong together.
+    """
+    path = Path(path)
+    checkpoint = _read(path)
+    entry = checkpoint.get("translate") if isinstance(checkpoint, dict) else None
+    if not isinstance(entry, dict) or not isinstance(checkpoint.get("state_dict"), dict):
+        raise UserError(f"{path}: a PyTorch file, but no checkpoint written by `translate fit`")
+    if entry.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: checkpoint format {entry.get('format')}, but this version of translate "
+            f"({translate.__version__}) reads format {FORMAT}; "
+            f"use the version that wrote it ({entry.get('translate_version')})"
+        )
+    config = _config(path, entry.get("config"))
+    tokenizer = _tokenizer(path, entry, config)
+    model = Transformer(config)
+    model.load_state_dict(_weights(path, checkpoint["state_dict"], model))
+    return Bundle(model.eval(), tokenizer, path)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise UserError(f"cannot read the model {path}: {error.strerror or error}") from None
+    except Exception:  # a damaged file makes torch and pickle raise nearly anything
+        raise UserError(
+            f"{path}: not a checkpoint, a damaged one, or one with more in it than numbers and "
+            "text; nothing in it was executed. Give a .ckpt file that `translate fit` wrote"
+        ) from None
+
+
+def _config(path: Path, values: Any) -> TransformerConfig:
+    try:
+        return TransformerConfig(**values)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{path}: the model's config is unusable: {error}") from None
+
+
+def _tokenizer(path: Path, entry: dict[str, Any], config: TransformerConfig) -> Tokenizer:
+    stored = entry.get("tokenizer")
+    if not isinstance(stored, Tensor) or stored.dtype != torch.uint8:
+        raise UserError(f"{path}: the checkpoint holds no tokenizer")
+    try:
+        tokenizer = Tokenizer.from_bytes(bytes(stored.tolist()))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    if len(tokenizer) != config.vocab_size:
+        raise UserError(
+            f"{path}: the tokenizer has {len(tokenizer)} pieces but the model {config.vocab_size}: "
+            "the model was trained with another tokenizer"
+        )
+    if tokenizer.fingerprint() != entry.get("tokenizer_sha256"):
+        raise UserError(
+            f"{path}: the tokenizer is not the one the model was trained with (its SHA-256 is "
+            f"{tokenizer.fingerprint()[:12]}..., expected {entry.get('tokenizer_sha256')!s:.12}...)"
+        )
+    if tokenizer.pad_id != config.pad_id:
+        raise UserError(
+            f"{path}: padding is piece {tokenizer.pad_id} in the tokenizer but "
+            f"{config.pad_id} in the model"
+        )
+    return tokenizer
+
+
+def _weights(path: Path, stored: dict[str, Any], model: Transformer) -> dict[str, Tensor]:
+    """The model's tensors under their own names; UserError unless they are exactly those."""
+    # torch.compile and data-parallel wrappers put a part of their own into every name.
+    wrappers = {"_orig_mod", "module"}
+    found = {
+        ".".join(part for part in name.split(".") if part not in wrappers): tensor
+        for name, tensor in stored.items()
+    }
+    expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    faults = []
+    if missing := [name for name in expected if name not in found]:
+        faults.append(f"missing {_some(missing)}")
+    if extra := [name for name in found if name not in expected]:
+        faults.append(f"unexpected {_some(extra)}")
+    for name in expected:
+        shape = getattr(found.get(name), "shape", None)
+        if name in found and shape != expected[name].shape:
+            faults.append(f"{name} is {_shape(shape)} instead of {_shape(expected[name].shape)}")
+    if faults:
+        raise UserError(f"{path}: the weights do not fit the model: {'; '.join(faults)}")
+    return {name.removeprefix("model."): found[name] for name in expected}
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _shape(shape: torch.Size | None) -> str:
+    return "no tensor" if shape is None else " x ".join(map(str, shape))
+
+
+def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Path:
+    """The checkpoint meant by `given`: a file, or a checkpoints, version or run folder.
+
+    In a folder, best.ckpt comes before last.ckpt. Of a run's versions the newest finished one is
+    taken (training ends by writing result.json), or else the newest with a checkpoint. Without
+    `given` it is the newest finished run under `runs`.
+
+    Raises:
+        UserError: nothing there, with what to do.
+    """
+    place = runs if given is None else Path(given).expanduser()
+    if place.is_file():
+        return place
+    for folder in (place, place / "checkpoints"):
+        if checkpoint := _checkpoint_in(folder):
+            return checkpoint
+    versions = [
+        (version, checkpoint)
+        for version in [*place.glob("version_*"), *place.glob("*/version_*")]
+        if (checkpoint := _checkpoint_in(version / "checkpoints"))
+    ]
+    finished = [found for found in versions if (found[0] / "result.json").is_file()]
+    if finished:
+        return max(finished, key=lambda found: (_when_finished(found[0]), _number(found[0])))[1]
+    if given is None:
+        raise UserError(
+            f"no finished run under {runs}/: train one with "
+            "`translate fit --config configs/tiny.yaml`, or say where a model is with --model"
+        )
+    if versions:
+        return max(versions, key=lambda found: _number(found[0]))[1]
+    if place.exists():
+        raise UserError(f"{place}: no best.ckpt or last.ckpt in this folder or its checkpoints/")
+    raise UserError(f"no such model: {place}; give a run folder (runs/NAME) or a .ckpt file")
+
+
+def _checkpoint_in(folder: Path) -> Path | None:
+    candidates = (folder / "best.ckpt", folder / "last.ckpt")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _when_finished(version: Path) -> int:
+    return (version / "result.json").stat().st_mtime_ns
+
+
+def _number(version: Path) -> int:
+    """version_10 comes after version_9."""
+    digits = version.name.removeprefix("version_")
+    return int(digits) if digits.isdecimal() else -1

@@ -1,0 +1,150 @@
+"""Watching a search word by word: how sure it was, what else it considered, where it looked.
+
+S source pieces, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from translate.decoding.search import GreedySearch
+from translate.insight.attention import cross_weights, join_pieces
+from translate.model.transformer import AttentionRecord
+from translate.text.tokenizer import WORD_START, Tokenizer
+from translate.text.words import Word, words
+
+
+class WordStep(NamedTuple):
+    """One word of a translation and how it came about. The end is a word too: "</s>"."""
+
+    word: str
+    probability: float  # product over the word's pieces
+    candidates: list[tuple[str, float]]  # what else it could have been, likeliest first
+    attended: list[tuple[str, float]]  # source words, most attention first; they sum to 1
+    translation: str  # the text so far
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One piece that the search chose."""
+
+    piece: int
+    probability: float
+    others: list[tuple[int, float]]  # the next-best pieces, likeliest first
+    attention: Tensor  # (S,), mean over layers and heads
+    given: bool  # the prefix holds every character of it
+    end: int  # pieces in the hypothesis, this one counted
+
+
+class Watcher:
+    """Runs the search of one sentence and tells of each word when it is finished."""
+
+    def __init__(
+        self,
+        search: GreedySearch,
+        tokenizer: Tokenizer,
+        *,
+        source: Sequence[int],
+        candidates: int,
+        text_of: Callable[[Sequence[int]], str],
+    ) -> None:
+        """`text_of` turns the pieces so far into the translation so far."""
+        self._search = search
+        self._hypothesis = search.hypotheses[0]
+        self._tokenizer = tokenizer
+        self._source_words = words(tokenizer, source)
+        self._candidates = candidates
+        self._text_of = text_of
+
+    def steps(self) -> Iterator[WordStep]:
+        """A word is finished when the next one starts. Words within the prefix are left out.
+
+        Where the prefix narrows the choice, probabilities are those among what it allows.
+        """
+        pending: list[_Choice] = []
+        while self._search.running:
+            choice = self._advance()
+            if choice is None:
+                break
+            if pending and self._starts_word(choice.piece):
+                yield from self._describe(pending)
+                pending = []
+            pending.append(choice)
+        yield from self._describe(pending)
+
+    def _advance(self) -> _Choice | None:
+        """One step of the search; None if that ended it at the limit."""
+        hypothesis = self._hypothesis
+        length, rest = len(hypothesis.ids), hypothesis.rest
+        record = AttentionRecord()
+        logits = self._search.advance(record)  # (1, V)
+        if len(hypothesis.ids) == length and not hypothesis.finished:
+            return None
+        piece = self._tokenizer.eos_id if hypothesis.finished else hypothesis.ids[-1]
+        with torch.inference_mode():
+            probabilities = logits[0].softmax(dim=-1)
+            best = probabilities.topk(min(self._candidates + 1, len(probabilities)))
+            attention = cross_weights(record)[0, -1].cpu()
+        likely = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return _Choice(
+            piece,
+            probabilities[piece].item(),
+            [(other, probability) for other, probability in likely if other != piece],
+            attention,
+            given=len(rest) >= len(self._tokenizer.piece(piece)),
+            end=len(hypothesis.ids),
+        )
+
+    def _describe(self, choices: Sequence[_Choice]) -> Iterator[WordStep]:
+        for word in words(self._tokenizer, [choice.piece for choice in choices]):
+            own = choices[word.start : word.end]
+            if all(choice.given for choice in own):
+                continue
+            yield WordStep(
+                word.text,
+                prod(choice.probability for choice in own),
+                self._alternatives(word.text, own),
+                self._attended(own),
+                self._text_of(self._hypothesis.ids[: own[-1].end]),
+            )
+
+    def _alternatives(self, word: str, choices: Sequence[_Choice]) -> list[tuple[str, float]]:
+        """At each piece the word could have gone on otherwise, or stopped before it."""
+        found: Counter[str] = Counter()
+        for index, choice in enumerate(choices):
+            before = [earlier.piece for earlier in choices[:index]]
+            chance = prod(earlier.probability for earlier in choices[:index])
+            for other, probability in choice.others:
+                if index and self._starts_word(other):
+                    text = self._tokenizer.decode(before)
+                elif index:
+                    text = self._tokenizer.decode([*before, other])
+                else:
+                    text = self._label(other)
+                found[text] += chance * probability
+        del found[word]
+        return found.most_common(self._candidates)
+
+    def _attended(self, choices: Sequence[_Choice]) -> list[tuple[str, float]]:
+        weights = torch.stack([choice.attention for choice in choices])  # (pieces, S)
+        whole = [Word("", 0, len(choices))]
+        shares = join_pieces(weights, whole, self._source_words)[0].tolist()
+        named = [(word.text, share) for word, share in zip(self._source_words, shares, strict=True)]
+        return sorted(named, key=lambda pair: -pair[1])
+
+    def _starts_word(self, piece: int) -> bool:
+        return piece == self._tokenizer.eos_id or self._tokenizer.piece(piece).startswith(
+            WORD_START
+        )
+
+    def _label(self, piece: int) -> str:
+        """A piece as a candidate; "-e" would have lengthened the word before."""
+        text = words(self._tokenizer, [piece])[0].text
+        return text if self._starts_word(piece) or not text.isalnum() else f"-{text}"
