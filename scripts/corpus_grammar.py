@@ -37,6 +37,7 @@ EIN_WORDS = {
     "her": ("her", "her", "ihr"),
     "our": ("our", "our", "unser"),
 }
+ALWAYS_FIT = ("no", "no_a", "which", "none")
 DER_WORDS = {"this": ("this", "these", "dies"), "which": ("which", "which", "welch")}
 IT = {"nom": "er sie es sie", "acc": "ihn sie es sie"}
 THIRD_SINGULAR, THIRD_PLURAL = 2, 4
@@ -396,8 +397,10 @@ class Grammar:
         dets = self.lexicon.data["determiners"]
         usual = noun.get("dets") or dets.get(noun["class"], dets["other"])
         usual = verb.get("object_dets", usual) if case == "acc" else usual
+        if plural and case != "acc":
+            usual = [det for det in usual if det != "a"]  # "Kings paint": right, but of all kings
         wanted = wish.get("det", usual)
-        det = self.pick([d for d in wanted if d in usual] or wanted)
+        det = self.pick([d for d in wanted if d in usual or d in ALWAYS_FIT])
         phrase = NounPhrase(noun, det, plural)
         if number == "counted":
             phrase.count = self.pick(self.lexicon.data["numbers"], "number")
