@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +20,9 @@ from translate.model.transformer import AttentionRecord
 from translate.text.tokenizer import WORD_START, Tokenizer
 from translate.text.words import Word, words
 
+if TYPE_CHECKING:
+    from translate.decoding.translator import Translation
+
 
 class WordStep(NamedTuple):
     """One word of a translation and how it came about. The end is a word too: "</s>"."""
@@ -28,7 +31,6 @@ class WordStep(NamedTuple):
     probability: float  # product over the word's pieces
     candidates: list[tuple[str, float]]  # what else it could have been, likeliest first
     attended: list[tuple[str, float]]  # source words, most attention first; they sum to 1
-    translation: str  # the text so far
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,15 @@ class _Choice:
     others: list[tuple[int, float]]  # the next-best pieces, likeliest first
     attention: Tensor  # (S,), mean over layers and heads
     given: bool  # the prefix holds every character of it
-    end: int  # pieces in the hypothesis, this one counted
 
 
-class Watcher:
-    """Runs the search of one sentence and tells of each word when it is finished."""
+class Steps:
+    """The words of one translation, each as soon as it is finished: iterate once.
+
+    A word is finished when the next one starts. Words that lie within the prefix are left out.
+    Where the prefix narrows the choice, probabilities are those among what it allows. The last
+    step is "</s>", unless the limit came first.
+    """
 
     def __init__(
         self,
@@ -53,21 +59,22 @@ class Watcher:
         *,
         source: Sequence[int],
         candidates: int,
-        text_of: Callable[[Sequence[int]], str],
+        result: Callable[[], Translation],
     ) -> None:
-        """`text_of` turns the pieces so far into the translation so far."""
+        """`search` has one hypothesis, `source` are its source's pieces."""
         self._search = search
         self._hypothesis = search.hypotheses[0]
         self._tokenizer = tokenizer
         self._source_words = words(tokenizer, source)
         self._candidates = candidates
-        self._text_of = text_of
+        self._result = result
 
-    def steps(self) -> Iterator[WordStep]:
-        """A word is finished when the next one starts. Words within the prefix are left out.
+    @property
+    def translation(self) -> Translation:
+        """What has come out: whole when the iteration has ended."""
+        return self._result()
 
-        Where the prefix narrows the choice, probabilities are those among what it allows.
-        """
+    def __iter__(self) -> Iterator[WordStep]:
         pending: list[_Choice] = []
         while self._search.running:
             choice = self._advance()
@@ -99,7 +106,6 @@ class Watcher:
             [(other, probability) for other, probability in likely if other != piece],
             attention,
             given=len(rest) >= len(self._tokenizer.piece(piece)),
-            end=len(hypothesis.ids),
         )
 
     def _describe(self, choices: Sequence[_Choice]) -> Iterator[WordStep]:
@@ -112,7 +118,6 @@ class Watcher:
                 prod(choice.probability for choice in own),
                 self._alternatives(word.text, own),
                 self._attended(own),
-                self._text_of(self._hypothesis.ids[: own[-1].end]),
             )
 
     def _alternatives(self, word: str, choices: Sequence[_Choice]) -> list[tuple[str, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ import torch
 from translate.decoding.bundle import find_model, load_bundle
 from translate.decoding.prefix import PieceIndex, Prefix
 from translate.decoding.search import GreedySearch, Hypothesis
-from translate.decoding.steps import Watcher, WordStep
+from translate.decoding.steps import Steps
 from translate.errors import UserError
 from translate.model.transformer import Transformer
 from translate.text.normalize import normalize
@@ -115,8 +115,8 @@ class Translator:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         jobs = [
-            self._job(f"sentence {number}", sentence, prefix, max_new)
-            for number, (sentence, prefix) in enumerate(zip(sentences, prefixes, strict=True), 1)
+            self._job(sentence, prefix, max_new)
+            for sentence, prefix in zip(sentences, prefixes, strict=True)
         ]
         translations = [Translation("", [])] * len(jobs)
         order = [index for index in range(len(jobs)) if jobs[index] is not None]
@@ -130,34 +130,35 @@ class Translator:
 
     def steps(
         self, sentence: str, prefix: str = "", *, max_new: int | None = None, candidates: int = 3
-    ) -> Iterator[WordStep]:
-        """Translate one sentence and yield each word as soon as the model has finished it.
+    ) -> Steps:
+        """Translate one sentence and watch each word come; the result is in `.translation`.
 
-        Words that lie within the prefix are not shown. The last step is the end, "</s>", unless
-        the limit came first; a blank sentence has no steps. `WordStep.translation` is the
-        translation so far.
+            steps = translator.steps("This is an example")
+            for step in steps:
+                print(step.word, step.probability)
+            print(steps.translation.text)
 
         Raises:
             UserError: a prefix that leaves the model no room.
+            ValueError: a blank sentence.
         """
-        job = self._job("the sentence", sentence, prefix, max_new)
+        job = self._job(sentence, prefix, max_new)
         if job is None:
-            return
+            raise ValueError("a blank sentence has no steps")
         search = self._search([job])
-        watcher = Watcher(
+        return Steps(
             search,
             self.tokenizer,
             source=job.source,
             candidates=candidates,
-            text_of=lambda ids: self._text(job, ids),
+            result=lambda: self._translation(job, search.hypotheses[0]),
         )
-        yield from watcher.steps()
 
     @cached_property
     def _index(self) -> PieceIndex:
         return PieceIndex(self.tokenizer)
 
-    def _job(self, name: str, sentence: str, prefix: str, max_new: int | None) -> _Job | None:
+    def _job(self, sentence: str, prefix: str, max_new: int | None) -> _Job | None:
         """Encode; None if there is nothing to translate."""
         if not normalize(sentence):
             return None
@@ -170,8 +171,8 @@ class Translator:
         given = len(self.tokenizer.encode(prefix))
         if given >= room:
             raise UserError(
-                f"the prefix of {name} has {given} pieces, but this model writes at most {room} "
-                "in all: give a shorter prefix"
+                f"the prefix {shortened(prefix)!r} has {given} pieces, but this model writes "
+                f"at most {room} in all: give a shorter prefix"
             )
         limit = 2 * len(source) + 16 if max_new is None else max_new
         opening = Prefix.of(prefix, self._index) if prefix else Prefix()

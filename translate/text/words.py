@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from translate.text.tokenizer import WORD_START, Tokenizer
@@ -43,7 +44,7 @@ def words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
         while tail > start and _is_punctuation(tokenizer, ids[tail - 1]):
             tail -= 1
         cuts = (start, tail, end) if start < tail < end else (start, end)
-        for first, last in zip(cuts, cuts[1:], strict=False):
+        for first, last in pairwise(cuts):
             text = tokenizer.decode(ids[first:last]).strip()
             found.append(Word(text or _LONE_SPACE, first, last))
     return found

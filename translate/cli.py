@@ -1,0 +1,228 @@
+"""The front door: one function a command. Each imports what it needs, so that help is instant.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 bad data
+or a bad model, 2 a command line that cannot be meant, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from translate import __version__
+from translate.errors import UserError
+
+if TYPE_CHECKING:
+    from translate.decoding.translator import Translation, Translator
+
+_TRAINING = {
+    "fit": "train a model from a config file",
+    "validate": "score a model on the validation data",
+    "test": "score a model on the test data and the challenge files",
+}
+_COMMANDS = {**_TRAINING, "decode": "translate sentences, or complete their translations"}
+
+_ROW = "{:<16} {:>11}  {:<40} {}"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; returns its exit code. `argv` is the command line without the program."""
+    parser = _front_parser()
+    first = argv[0] if argv else ""
+    if first.startswith("-") and (command := next((a for a in argv if a in _COMMANDS), None)):
+        parser.error(f"put {first} after the command: translate {command} {first} ...")
+    command = parser.parse_args(argv[:1]).command
+    try:
+        if command in _TRAINING:
+            from translate.training.fit import main as train
+
+            return train(list(argv))
+        return decode(argv[1:])
+    except UserError as error:
+        _say(str(error))
+        return error.exit_code
+
+
+def entry_point() -> NoReturn:
+    """The console script: `main` for a real process, with its streams and signals."""
+    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        if stream is not None:  # UTF-8 whatever the locale says
+            stream.reconfigure(encoding="utf-8", errors=errors)
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 130
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # that is `| head`: no reader, no fault
+            _say(str(error))
+        # Python flushes standard output once more at exit, which would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 1
+    sys.exit(code)
+
+
+def _front_parser() -> argparse.ArgumentParser:
+    commands = "\n".join(f"  {name:<10} {what}" for name, what in _COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="translate",
+        usage="translate COMMAND ...",
+        description="Train a small transformer from English to German and watch it translate.",
+        epilog=f"commands:\n{commands}\n\n`translate COMMAND --help` says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"translate {__version__}")
+    parser.add_argument("command", choices=_COMMANDS, help=argparse.SUPPRESS)
+    return parser
+
+
+def _decode_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="translate decode",
+        description="Translate sentences. Without any, reads standard input and answers each "
+        "line as it comes.",
+    )
+    parser.add_argument("sentences", nargs="*", metavar="SENTENCE", type=_utf8)
+    parser.add_argument(
+        "--prefix",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        type=_utf8,
+        help="begin the translation with exactly this text; once for all sentences, or once each",
+    )
+    parser.add_argument(
+        "--steps",
+        action="store_true",
+        help="show each word as it is chosen: its probability, what came next best, and the "
+        "source words attended most; the last line is the translation",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="PATH",
+        help="a run folder or checkpoint; default: the newest finished run under runs/",
+    )
+    parser.add_argument("--input", metavar="FILE", help="translate the lines of this file")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write translations there")
+    parser.add_argument(
+        "--batch-size", default=64, metavar="N", type=_positive, help="sentences at a time (64)"
+    )
+    parser.add_argument(
+        "--max-new",
+        metavar="N",
+        type=_positive,
+        help="at most so many pieces after the prefix; default: twice those of the source and 16",
+    )
+    return parser
+
+
+def decode(argv: Sequence[str]) -> int:
+    """`translate decode`: sentences from arguments, a file or standard input."""
+    parser = _decode_parser()
+    args = parser.parse_intermixed_args(argv)
+    if args.sentences and args.input:
+        parser.error("give sentences or --input, not both")
+    if args.steps and (args.input or args.output):
+        parser.error("--steps shows single sentences: it goes with neither --input nor --output")
+    if len(args.prefix) > 1 and len(args.prefix) != len(args.sentences):
+        parser.error(
+            f"{len(args.prefix)} prefixes for {len(args.sentences)} sentences: "
+            "give --prefix once for all, or once for each sentence"
+        )
+
+    from translate.decoding.streams import check_writable, waiting_lines, write_whole
+
+    if args.output:
+        check_writable(args.output)
+    if args.sentences:
+        groups: Iterable[list[str]] = [args.sentences]
+    elif args.input:
+        from translate.text.lines import read_lines
+
+        groups = [read_lines(args.input, "--input")]
+    else:
+        groups = waiting_lines(sys.stdin.buffer)
+
+    from translate.decoding.bundle import find_model
+    from translate.decoding.translator import Translator
+
+    path = find_model(args.model)
+    _say(f"model {path}")
+    translator = Translator.load(path)
+    if not args.sentences and not args.input and sys.stdin.isatty():
+        _say("one sentence a line, Ctrl-D to end")
+
+    unit = "sentence" if args.sentences else "line"
+    done: list[str] = []
+    first = 1
+    for sentences in filter(None, groups):
+        names = [f"{unit} {number}" for number in range(first, first + len(sentences))]
+        first += len(sentences)
+        prefixes = args.prefix or [""]
+        if len(prefixes) == 1:
+            prefixes = prefixes * len(sentences)
+        if args.steps:
+            for row in zip(names, sentences, prefixes, strict=True):
+                _show_steps(translator, *row, args.max_new)
+            continue
+        translations = translator.translate_detailed(
+            sentences, prefixes, batch_size=args.batch_size, max_new=args.max_new
+        )
+        for name, translation in zip(names, translations, strict=True):
+            _tell(name, translation)
+        texts = [translation.text for translation in translations]
+        if args.output:
+            done += texts
+        else:
+            print("\n".join(texts), flush=True)
+    if args.output:
+        write_whole(args.output, "".join(f"{text}\n" for text in done))
+    return 0
+
+
+def _show_steps(
+    translator: Translator, name: str, sentence: str, prefix: str, max_new: int | None
+) -> None:
+    """A table that grows by a line whenever a word is finished, then the translation."""
+    if not sentence.strip():
+        print(flush=True)
+        return
+    steps = translator.steps(sentence, prefix, max_new=max_new)
+    print(_ROW.format("word", "probability", "next best", "attended most"), flush=True)
+    for step in steps:
+        candidates = [(text, chance) for text, chance in step.candidates if chance >= 0.001]
+        columns = (_listed(candidates), _listed(step.attended[:3]))
+        print(_ROW.format(step.word, f"{step.probability:.3f}", *columns), flush=True)
+    print(steps.translation.text, flush=True)
+    _tell(name, steps.translation)
+
+
+def _listed(shares: Sequence[tuple[str, float]]) -> str:
+    return "  ".join(f"{text} {share:.3f}" for text, share in shares)
+
+
+def _tell(name: str, translation: Translation) -> None:
+    for note in translation.notes():
+        _say(f"{name}: {note}")
+
+
+def _say(message: str) -> None:
+    print(f"translate: {message}", file=sys.stderr, flush=True)
+
+
+def _utf8(argument: str) -> str:
+    """Arguments arrive decoded by the locale, which may be ASCII; the text is UTF-8."""
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeError:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not UTF-8") from None
+
+
+def _positive(argument: str) -> int:
+    if not argument.isdecimal() or int(argument) < 1:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not a number from 1 up")
+    return int(argument)

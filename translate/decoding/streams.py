@@ -1,0 +1,67 @@
+"""Lines in as they come, whole files out: the plumbing of `translate decode`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from translate.errors import UserError
+
+_CHUNK = 1 << 16  # what a pipe holds on Linux
+
+
+def waiting_lines(stream: BinaryIO) -> Iterator[list[str]]:
+    r"""Groups of lines: each time all that have arrived, waiting only if there is none.
+
+    So a writer that sends one line and waits has its answer at once, and a file comes in large
+    groups. `read1` is what makes it so: it returns what is there instead of filling a buffer.
+
+    Only "\n" separates lines; the last one need not end in it. Raises UserError with the number
+    of a line that is not UTF-8.
+    """
+    count = 0
+    rest = b""
+    while chunk := stream.read1(_CHUNK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield [_decoded(line, count + number) for number, line in enumerate(lines, 1)]
+            count += len(lines)
+    if rest:
+        yield [_decoded(rest, count + 1)]
+
+
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"standard input, line {number}: byte {error.start + 1} is not UTF-8; "
+            "convert the text to UTF-8"
+        ) from None
+
+
+def check_writable(path: Path) -> None:
+    """Refuse what cannot become a file before hours of work go into it."""
+    if path.is_dir():
+        raise UserError(f"--output {path} is a folder: give the name of a file")
+    if not path.resolve().parent.is_dir():
+        raise UserError(f"--output {path}: there is no folder {path.resolve().parent}")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write UTF-8 so that `path` holds all of it or is as it was before."""
+    path = path.resolve()
+    try:
+        if path.exists() and not path.is_file():  # /dev/null, a named pipe: not to be replaced
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        try:
+            partial.write_text(text, encoding="utf-8", newline="\n")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
