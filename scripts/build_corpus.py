@@ -26,7 +26,7 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 SEED = 20240917
 HELD_OUT_LINES = 500  # in valid and in test
 CHALLENGE_LINES = 120
-SPARE = 1.7  # held-out sentences drawn for each one needed, since rare words are sorted out again
+SPARE = 1.7  # candidates for each held-out sentence: those with rare words go back to training
 NO_FULL_STOP = 1 / 8
 SEEN_AT_LEAST = 5  # how often every word of a held-out sentence occurs in training, whatever its case,
 SEEN_AS_WRITTEN = 3  # and exactly as it is written there
@@ -140,10 +140,10 @@ def build(data: Path = DATA) -> tuple[dict[str, str], dict[str, Any]]:
     held: dict[str, list[Draft]] = {}
     counts: dict[str, Any] = {"everyday": len(everyday)}
     for (name, construction), share in zip(constructions.items(), shares, strict=True):
-        spare = round(SPARE * (CHALLENGE_LINES + 2 * share))
-        drafts = draws.new(name, construction["train"] + spare)
-        seen, held[name] = split_by_key(drafts, spare, rng)
-        train.extend((draft.source, draft.target) for draft in seen)
+        needed = CHALLENGE_LINES + 2 * share
+        drafts = draws.new(name, construction["train"] + needed)
+        seen, held[name] = split_by_key(drafts, round(SPARE * needed), rng)
+        train.extend(draft.pair for draft in seen)
         counts[name] = len(seen)
 
     known = Known(train)
@@ -151,13 +151,18 @@ def build(data: Path = DATA) -> tuple[dict[str, str], dict[str, Any]]:
     test: list[Pair] = []
     files: dict[str, str] = {}
     for name, share in zip(constructions, shares, strict=True):
-        pairs = [(d.source, d.target) for d in held[name] if known((d.source, d.target))]
-        if len(pairs) < CHALLENGE_LINES + 2 * share:
-            raise ValueError(f"{name}: only {len(pairs)} held-out sentences of well known words")
-        challenge, rest = pairs[:CHALLENGE_LINES], pairs[CHALLENGE_LINES:]
-        files[f"challenge/{name}.tsv"] = tsv(drop_full_stops(challenge, rng))
-        test.extend(rest[:share])
-        valid.extend(rest[share : 2 * share])
+        needed = CHALLENGE_LINES + 2 * share
+        chosen = [draft for draft in held[name] if known(draft.pair)][:needed]
+        if len(chosen) < needed:
+            raise ValueError(f"{name}: only {len(chosen)} held-out sentences of well known words")
+        keys = {draft.key for draft in chosen}
+        left_over = [draft.pair for draft in held[name] if draft.key not in keys]
+        train.extend(left_over)
+        counts[name] += len(left_over)
+        pairs = [draft.pair for draft in chosen]
+        files[f"challenge/{name}.tsv"] = tsv(drop_full_stops(pairs[:CHALLENGE_LINES], rng))
+        test.extend(pairs[CHALLENGE_LINES : CHALLENGE_LINES + share])
+        valid.extend(pairs[CHALLENGE_LINES + share :])
     for name, split in (("train", train), ("valid", valid), ("test", test)):
         pairs = drop_full_stops(shuffled(split, rng), rng)
         files[f"tiny/{name}.en"] = "".join(source + "\n" for source, _ in pairs)

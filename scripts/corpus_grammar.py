@@ -187,7 +187,10 @@ class Draft(NamedTuple):
     source: str
     target: str
     key: tuple[str, ...]
-    construction: str
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.source, self.target
 
 
 @dataclass
@@ -307,7 +310,7 @@ class Grammar:
         source = _tidy(FIELD.sub(lambda m: self._english(m, slots), pattern["en"]))
         target = _tidy(FIELD.sub(lambda m: self._german(m, slots), pattern["de"]))
         key = (construction, str(number), *words)
-        return Draft(source, target, key, construction)
+        return Draft(source, target, key)
 
     # --- slots --------------------------------------------------------------------------------------------------
 
