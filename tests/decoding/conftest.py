@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -29,6 +31,15 @@ PAIRS = [
 ]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small only wait for each other on several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def trained(pairs, tokenizer: Tokenizer, steps: int, **settings) -> Transformer:
     """Fit a small model to the pairs until it knows them."""
     torch.manual_seed(0)
@@ -51,6 +62,11 @@ def trained(pairs, tokenizer: Tokenizer, steps: int, **settings) -> Transformer:
         loss.backward()
         optimizer.step()
     return model.eval()
+
+
+@pytest.fixture(scope="session")
+def pairs() -> list[Pair]:
+    return PAIRS
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ The file is the checkpoint that training writes. Decoding needs two of its entri
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,9 @@ def load_bundle(path: str | Path) -> Bundle:
 
 def _read(path: Path) -> Any:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about odd pickles, which are refused anyway
+            return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise UserError(f"cannot read the model {path}: {error.strerror or error}") from None
     except Exception:  # a damaged file makes torch and pickle raise nearly anything

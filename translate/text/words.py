@@ -36,7 +36,7 @@ def words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
         or tokenizer.piece(piece).startswith(WORD_START)
     ]
     found = []
-    for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
+    for start, end in pairwise([*starts, len(ids)]):
         if ids[start] in control:
             found.append(Word(tokenizer.piece(ids[start]), start, end))
             continue

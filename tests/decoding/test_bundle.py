@@ -1,0 +1,216 @@
+"""One trained model on disk: what is read, what is refused, and which one is meant."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from translate.decoding.bundle import find_model, load_bundle
+from translate.decoding.translator import Translator
+from translate.errors import UserError
+from translate.text.tokenizer import Tokenizer
+
+
+@pytest.fixture
+def saved(checkpoint, tmp_path):
+    """Saves the checkpoint after `change` has had its way with a copy of it."""
+
+    def save(change) -> Path:
+        changed = copy.deepcopy(checkpoint)
+        change(changed)
+        path = tmp_path / "changed.ckpt"
+        torch.save(changed, path)
+        return path
+
+    return save
+
+
+# C01, C09
+def test_a_checkpoint_alone_is_enough(checkpoint_file, translator, pairs):
+    bundle = load_bundle(checkpoint_file)
+    assert not bundle.model.training
+    assert bundle.model.config == translator.model.config
+    assert bundle.tokenizer.to_bytes() == translator.tokenizer.to_bytes()
+    assert Translator.load(checkpoint_file).translate([pairs[0].source]) == [pairs[0].target]
+    assert asdict(bundle.model.config) == torch.load(checkpoint_file)["translate"]["config"]
+
+
+# C02
+def test_a_pickle_that_would_run_code_is_refused_and_does_not_run(tmp_path, checkpoint):
+    victim = tmp_path / "created"
+
+    class Malicious:
+        def __reduce__(self):
+            return (os.mkdir, (str(victim),))
+
+    for name, write in {"plain": pickle_to, "torch": torch.save}.items():
+        path = tmp_path / f"{name}.ckpt"
+        write({**checkpoint, "callbacks": Malicious()}, path)
+        with pytest.raises(UserError, match="nothing in it was executed"):
+            load_bundle(path)
+    assert not victim.exists()
+
+
+def pickle_to(value, path: Path) -> None:
+    path.write_bytes(pickle.dumps(value))
+
+
+# C04
+def test_weights_are_put_on_the_cpu_and_never_unpickled_freely(checkpoint_file, monkeypatch):
+    calls = []
+    load = torch.load
+    monkeypatch.setattr(torch, "load", lambda *a, **k: (calls.append(k), load(*a, **k))[1])
+    load_bundle(checkpoint_file)
+    assert calls == [{"map_location": "cpu", "weights_only": True}]
+
+
+# C05
+@pytest.mark.parametrize("renamed", ["model._orig_mod.", "_orig_mod.model.", "module.model."])
+def test_names_from_compile_and_data_parallel_wrappers_are_read(saved, renamed):
+    def rename(checkpoint):
+        checkpoint["state_dict"] = {
+            name.replace("model.", renamed, 1): tensor
+            for name, tensor in checkpoint["state_dict"].items()
+        }
+
+    load_bundle(saved(rename))
+
+
+# C06
+def test_missing_extra_and_misshapen_weights_are_named(saved):
+    with pytest.raises(UserError, match=r"missing model\.encoder\.0\.attention\.W_key\.weight"):
+        load_bundle(saved(lambda c: c["state_dict"].pop("model.encoder.0.attention.W_key.weight")))
+    with pytest.raises(UserError, match=r"unexpected model\.gate"):
+        load_bundle(saved(lambda c: c["state_dict"].update({"model.gate": torch.zeros(1)})))
+    wrong = {"model.embedding.weight": torch.zeros(3, 48)}
+    with pytest.raises(UserError, match=r"model\.embedding\.weight is 3 x 48 instead of 140 x 48"):
+        load_bundle(saved(lambda c: c["state_dict"].update(wrong)))
+    with pytest.raises(UserError, match="is no tensor"):
+        load_bundle(saved(lambda c: c["state_dict"].update({"model.embedding.weight": "x"})))
+    with pytest.raises(UserError, match=r"missing .*, .*, .* and \d+ more"):
+        load_bundle(saved(lambda c: c["state_dict"].clear()))
+
+
+# C07
+def test_another_tokenizer_is_noticed_even_of_the_same_size(saved, tokenizer):
+    other, _ = Tokenizer.train(["abcdefgh ijklmn opqrstuvw xyz" * 3], vocab_size=40)
+    same_size = bytearray(tokenizer.to_bytes())
+    at = same_size.index("▁ein".encode())
+    same_size[at : at + 6] = "▁nie".encode()
+
+    def swap(data: bytes):
+        stored = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        return lambda checkpoint: checkpoint["translate"].update(tokenizer=stored)
+
+    with pytest.raises(UserError, match=r"tokenizer has \d+ pieces but the model 140"):
+        load_bundle(saved(swap(other.to_bytes())))
+    assert len(Tokenizer.from_bytes(bytes(same_size))) == len(tokenizer)
+    with pytest.raises(UserError, match="not the one the model was trained with"):
+        load_bundle(saved(swap(bytes(same_size))))
+    with pytest.raises(UserError, match="not a SentencePiece model"):
+        load_bundle(saved(swap(b"junk")))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda c: c.pop("translate"), "no checkpoint written by `translate fit`"),
+        (lambda c: c.pop("state_dict"), "no checkpoint written by `translate fit`"),
+        (lambda c: c["translate"].update(format=2), "format 2"),
+        (lambda c: c["translate"].pop("config"), "config is unusable"),
+        (lambda c: c["translate"]["config"].update(n_heads=5), "5 does not divide"),
+        (lambda c: c["translate"]["config"].update(new=5), "config is unusable.*new"),
+        (lambda c: c["translate"].update(tokenizer="x"), "holds no tokenizer"),
+        (lambda c: c["translate"]["config"].update(pad_id=7), "padding is piece 0 .* but 7"),
+    ],
+)
+def test_what_is_no_checkpoint_of_ours_is_refused_in_one_line(saved, change, complaint):
+    path = saved(change)
+    with pytest.raises(UserError, match=complaint) as caught:
+        load_bundle(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_and_foreign_files_are_refused(checkpoint_file, tmp_path):
+    data = checkpoint_file.read_bytes()
+    files = {
+        "truncated": data[: len(data) // 2],
+        "empty": b"",
+        "text": b"This is an example\n" * 20,
+    }
+    for name, content in files.items():
+        path = tmp_path / f"{name}.ckpt"
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="not a checkpoint, a damaged one"):
+            load_bundle(path)
+    with zipfile.ZipFile(tmp_path / "archive.ckpt", "w") as archive:
+        archive.writestr("a.txt", "x")
+    with pytest.raises(UserError, match="not a checkpoint, a damaged one"):
+        load_bundle(tmp_path / "archive.ckpt")
+    with pytest.raises(UserError, match=r"cannot read the model .*No such file"):
+        load_bundle(tmp_path / "none.ckpt")
+    torch.save([1, 2], tmp_path / "list.ckpt")
+    with pytest.raises(UserError, match="no checkpoint written by"):
+        load_bundle(tmp_path / "list.ckpt")
+
+
+def version(runs: Path, name: str, *files: str, finished: int | None = None) -> Path:
+    """A version folder; `finished` is the time at which its result was written."""
+    folder = runs / name
+    (folder / "checkpoints").mkdir(parents=True)
+    for file in files:
+        (folder / "checkpoints" / file).touch()
+    if finished is not None:
+        (folder / "result.json").touch()
+        os.utime(folder / "result.json", (finished, finished))
+    return folder
+
+
+# C10
+def test_a_file_and_each_folder_around_it_mean_the_same_checkpoint(tmp_path):
+    folder = version(tmp_path / "runs", "tiny/version_0", "best.ckpt", "last.ckpt", finished=5)
+    best = folder / "checkpoints" / "best.ckpt"
+    for given in (folder.parent, folder, folder / "checkpoints", best):
+        assert find_model(given) == best
+        assert find_model(str(given)) == best
+    last = best.with_name("last.ckpt")
+    assert find_model(last) == last
+    best.unlink()
+    assert find_model(folder.parent) == last
+
+
+def test_the_default_is_the_newest_finished_run(tmp_path):
+    version(tmp_path, "old/version_3", "best.ckpt", finished=100)
+    version(tmp_path, "new/version_9", "best.ckpt", finished=200)
+    expected = version(tmp_path, "new/version_10", "best.ckpt", finished=200)
+    version(tmp_path, "new/version_11", "best.ckpt")
+    version(tmp_path, "empty/version_0", finished=300)
+    assert find_model(runs=tmp_path) == expected / "checkpoints" / "best.ckpt"
+    assert find_model(tmp_path / "old") == tmp_path / "old/version_3/checkpoints/best.ckpt"
+
+
+def test_a_run_without_a_finished_version_gives_its_newest_checkpoint(tmp_path):
+    version(tmp_path, "tiny/version_9", "last.ckpt")
+    version(tmp_path, "tiny/version_10", "last.ckpt")
+    version(tmp_path, "tiny/version_11")
+    found = find_model(tmp_path / "tiny")
+    assert found == tmp_path / "tiny/version_10/checkpoints/last.ckpt"
+    with pytest.raises(UserError, match=r"no finished run.*translate fit.*--model"):
+        find_model(runs=tmp_path)
+
+
+def test_where_there_is_no_model_the_message_says_what_to_give(tmp_path):
+    with pytest.raises(UserError, match=r"no finished run under .*: train one with `translate fit"):
+        find_model(runs=tmp_path / "runs")
+    with pytest.raises(UserError, match="no such model"):
+        find_model(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"no best\.ckpt or last\.ckpt in this folder"):
+        find_model(tmp_path)

@@ -1,0 +1,171 @@
+"""`translate decode`, within this process where that is enough."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from translate import cli
+
+DECODE = [sys.executable, "-m", "translate", "decode"]
+
+
+@pytest.fixture
+def decode(checkpoint_file, capsys, monkeypatch):
+    """Run the command; returns (exit code, standard output, lines of standard error)."""
+
+    def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, list[str]]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = cli.main(["decode", *arguments, "--model", str(checkpoint_file)])
+        out, err = capsys.readouterr()
+        return code, out, err.splitlines()
+
+    return run
+
+
+def test_results_go_to_stdout_and_the_model_to_stderr(decode, checkpoint_file):
+    code, out, err = decode("This is an example", "--prefix", "Das ist ein")
+    assert (code, out) == (0, "Das ist ein Beispiel\n")
+    assert err == [f"translate: model {checkpoint_file}"]
+
+
+def test_several_sentences_share_a_prefix_or_have_one_each(decode):
+    assert decode("No", "", "Good morning")[1] == "Nein\n\nGuten Morgen\n"
+    shared = decode("This is an example", "This is a cat.", "--prefix", "Das ist ")
+    assert shared[1] == "Das ist ein Beispiel\nDas ist eine Katze.\n"
+    each = decode("No", "--prefix", "Ne", "Good morning", "--prefix", "Guten M")
+    assert each[1] == "Nein\nGuten Morgen\n"
+
+
+def test_what_a_reader_should_know_is_said_on_stderr(decode):
+    _, out, err = decode("No", "Good morning", "--prefix", "Nein", "--prefix", "")
+    assert out == "Nein\nGuten Morgen\n"
+    assert err[1:] == [
+        "translate: sentence 1: the prefix is already a finished translation: nothing to add"
+    ]
+    _, out, err = decode("--max-new", "1", stdin=b"\nI am tired because I worked.\n")
+    assert out.startswith("\n")
+    assert "line 2: the limit" in err[1]
+    _, _, err = decode("No " * 100)
+    assert "sentence 1: the source is too long" in err[1]
+
+
+# G14
+def test_stdin_is_answered_line_for_line(decode):
+    lines = b'No\r\n\nThis is an example.\n \nShe says: "Yes!"'
+    _, out, _ = decode(stdin=lines)
+    assert out == "Nein\n\nDas ist ein Beispiel.\n\nSie sagt: „Ja!“\n"
+    assert decode(stdin=b"")[1] == ""
+
+
+def test_files_in_batches_give_the_same_as_one_by_one(decode, tmp_path, pairs):
+    source, target = tmp_path / "in.en", tmp_path / "out.de"
+    lines = [pair.source for pair in pairs] + ["", "No"]
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    code, out, _ = decode("--input", str(source), "--output", str(target), "--batch-size", "5")
+    assert (code, out) == (0, "")
+    expected = [pair.target for pair in pairs] + ["", "Nein"]
+    assert target.read_text(encoding="utf-8") == "\n".join(expected) + "\n"
+    assert "".join(decode(line)[1] for line in lines) == target.read_text(encoding="utf-8")
+    source.write_text("")
+    assert decode("--input", str(source))[:2] == (0, "")
+
+
+def test_steps_end_with_the_translation(decode):
+    code, out, _ = decode("This is an example", "--prefix", "Das ist ein", "--steps")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[-1] == "Das ist ein Beispiel"
+    assert [line.split()[0] for line in lines[:-1]] == ["word", "Beispiel", "</s>"]
+    assert 0 < float(lines[1].split()[1]) <= 1
+    assert "example 0." in lines[1]
+    assert "▁" not in out
+    assert decode("", "No", "--steps")[1].splitlines()[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["No", "--input", "x"], "not both"),
+        (["No", "--steps", "--output", "x"], "neither --input nor --output"),
+        (["No", "--prefix", "a", "--prefix", "b"], "2 prefixes for 1 sentences"),
+        (["No", "--batch-size", "0"], "'0' is not a number from 1 up"),
+        (["No", "--max-new", "many"], "'many' is not a number from 1 up"),
+        (["No", "--beam", "5"], "unrecognized arguments: --beam 5"),
+    ],
+)
+def test_a_command_line_that_cannot_be_meant_exits_2(decode, capsys, arguments, complaint):
+    with pytest.raises(SystemExit) as caught:
+        decode(*arguments)
+    assert caught.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_bad_data_is_one_line_and_exit_1(decode, tmp_path, capsys):
+    missing = tmp_path / "none.txt"
+    code, out, err = decode("--input", str(missing))
+    assert (code, out, len(err)) == (1, "", 1)
+    assert err[0].startswith("translate: no such file: ") and str(missing) in err[0]
+    code, _, err = decode("No", "--prefix", "Nein " * 100)
+    assert (code, len(err)) == (1, 2)
+    assert cli.main(["decode", "No", "--model", str(missing)]) == 1
+    assert capsys.readouterr().err.startswith("translate: no such model")
+
+
+# C09, D08, G11, G13
+def test_a_pipe_is_answered_at_once_in_utf8_and_interrupted_without_a_trace(checkpoint_file):
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environment.pop("PYTHONIOENCODING", None)
+    command = [*DECODE, "--model", str(checkpoint_file), "--prefix", "Ich bin mü"]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env=environment,
+    ) as process:
+        for _ in range(2):
+            process.stdin.write(b"I am tired because I worked.\n")
+            answer = process.stdout.readline().decode("utf-8")
+            assert answer == "Ich bin müde, weil ich gearbeitet habe.\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read().decode().splitlines() == [
+            f"translate: model {checkpoint_file}"
+        ]
+
+
+# G13
+def test_a_reader_that_leaves_early_causes_no_trace(checkpoint_file):
+    command = [*DECODE, "--model", str(checkpoint_file)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    ) as process:
+        process.stdin.write(b"No\n")
+        assert process.stdout.readline() == b"Nein\n"
+        process.stdout.close()
+        process.stdin.write(b"No\n" * 200)
+        process.stdin.close()
+        assert process.stderr.read().decode().splitlines() == [
+            f"translate: model {checkpoint_file}"
+        ]
+
+
+def test_decoding_never_imports_lightning(checkpoint_file):
+    code = (
+        "import sys, translate\n"
+        "assert 'torch' not in sys.modules\n"
+        "from translate.cli import main\n"
+        f"assert main(['decode', 'No', '--steps', '--model', {str(checkpoint_file)!r}]) == 0\n"
+        "heavy = {'lightning', 'pytorch_lightning', 'matplotlib', 'sacrebleu', 'tensorboard',\n"
+        "         'jsonargparse'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr

@@ -1,0 +1,169 @@
+"""Greedy search over ids: the cache, the batch, the limits and the end."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from translate.decoding.prefix import Prefix
+from translate.decoding.search import GreedySearch
+from translate.model.transformer import AttentionRecord, Transformer
+
+PAD, UNK, BOS, EOS = range(4)
+NEVER = (PAD, UNK, BOS)
+
+
+def sources(count: int, length: int = 7) -> torch.Tensor:
+    """Random sources of length 2 to `length` with eos, padded."""
+    rows = torch.full((count, length), PAD)
+    for row in rows:
+        size = int(torch.randint(1, length, ()))
+        row[:size] = torch.randint(4, 23, (size,))
+        row[size] = EOS
+    return rows
+
+
+def search(model, src, *, limits=None, prefixes=None, never=NEVER) -> GreedySearch:
+    return GreedySearch(
+        model,
+        src,
+        bos_id=BOS,
+        eos_id=EOS,
+        never=never,
+        limits=limits or [12] * len(src),
+        prefixes=prefixes or [Prefix()] * len(src),
+    )
+
+
+def without_cache(model, src, ids) -> torch.Tensor:
+    """Teacher-forced logits (T, V) for one source (S,) and what was said so far."""
+    with torch.inference_mode():
+        return model(src[None], torch.tensor([[BOS, *ids]]))[0]
+
+
+# A08, A11
+def test_the_cached_search_equals_the_uncached_one_step_by_step(model):
+    for src in sources(20):
+        running = search(model, src[None])
+        while running.running:
+            said = list(running.hypotheses[0].ids)
+            logits = running.advance()[0]
+            expected = without_cache(model, src, said)[-1]
+            possible = logits.isfinite()
+            assert possible.sum() == 20
+            torch.testing.assert_close(logits[possible], expected[possible], atol=1e-5, rtol=1e-5)
+            assert logits.argmax() == expected.masked_fill(~possible, -torch.inf).argmax()
+
+
+# A12
+def test_a_prefix_read_in_one_go_equals_one_read_piece_by_piece(model):
+    src = sources(1)
+    prefix = Prefix([5, 9, 14, 7])
+    record = AttentionRecord()
+    at_once = search(model, src, prefixes=[prefix])
+    first = at_once.advance(record)
+    assert record.decoder[0].weights.shape[-2:] == (5, 5)
+
+    beside_an_empty_one = search(model, src.repeat(2, 1), prefixes=[prefix, Prefix()])
+    for _ in range(5):
+        logits = beside_an_empty_one.advance()[:1]
+    torch.testing.assert_close(logits, first, atol=1e-5, rtol=1e-5)
+    assert beside_an_empty_one.run()[0].ids == at_once.run()[0].ids
+
+
+# A20, G02, G09
+def test_a_batch_of_unequal_sources_prefixes_and_limits_equals_each_alone(model):
+    src = sources(9)
+    prefixes = [Prefix(range(5, 5 + n % 4)) for n in range(9)]
+    limits = [3 + n for n in range(9)]
+    together = search(model, src, prefixes=prefixes, limits=limits).run()
+    for n in range(9):
+        alone = search(model, src[n : n + 1], prefixes=prefixes[n : n + 1], limits=limits[n:][:1])
+        assert together[n] == alone.run()[0]
+        assert together[n].ids[: n % 4] == list(prefixes[n].pieces)
+        assert len(together[n].ids) <= n % 4 + limits[n]
+
+
+class Scripted(Transformer):
+    """Says a fixed row of pieces whatever it reads, and counts how often it is asked."""
+
+    def __init__(self, config, script: list[int]) -> None:
+        super().__init__(config)
+        self.script, self.calls, self.position = script, 0, 0
+
+    def decode(self, tgt_in, *args, **kwargs):
+        self.calls += 1
+        self.position += tgt_in.shape[1]
+        return super().decode(tgt_in, *args, **kwargs)
+
+    def logits(self, hidden):
+        logits = torch.zeros(*hidden.shape[:-1], self.config.vocab_size)
+        logits[..., list(NEVER)] = 9.0
+        logits[..., self.script[self.position - 1]] = 5.0
+        return logits
+
+
+# G01, G04
+def test_one_call_a_piece_and_one_for_the_end_and_no_special_piece(config):
+    model = Scripted(config(), [7, 8, 9, EOS])
+    (hypothesis,) = search(model, sources(1)).run()
+    assert hypothesis.ids == [7, 8, 9]
+    assert hypothesis.finished
+    assert model.calls == 4
+
+
+def test_a_sentence_that_ends_exactly_at_the_limit_is_finished(config):
+    (hypothesis,) = search(Scripted(config(), [7, 8, EOS]), sources(1), limits=[2]).run()
+    assert hypothesis.ids == [7, 8] and hypothesis.finished
+    (hypothesis,) = search(Scripted(config(), [7, 8, 9, EOS]), sources(1), limits=[2]).run()
+    assert hypothesis.ids == [7, 8] and not hypothesis.finished
+
+
+# G09
+def test_the_limit_counts_what_comes_after_the_prefix(config):
+    model = Scripted(config(), [7] * 32)
+    (hypothesis,) = search(model, sources(1), limits=[2], prefixes=[Prefix([5, 6, 5])]).run()
+    assert hypothesis.ids == [5, 6, 5, 7, 7]
+
+
+# A24
+def test_the_search_never_goes_beyond_the_positions_of_the_model(config):
+    model = Scripted(config(max_length=9), [7] * 9)
+    (hypothesis,) = search(model, sources(1), limits=[500], prefixes=[Prefix([5, 6, 5])]).run()
+    assert len(hypothesis.ids) == 8
+    assert not hypothesis.finished
+
+
+# G03
+def test_an_untrained_model_stops_at_the_limit_and_says_so(config):
+    started = time.monotonic()
+    hypotheses = search(Transformer(config()), sources(5), never=(*NEVER, EOS)).run()
+    assert [len(hypothesis.ids) for hypothesis in hypotheses] == [12] * 5
+    assert not any(hypothesis.finished for hypothesis in hypotheses)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_searching_is_without_dropout_or_gradients_and_leaves_the_mode(config, training):
+    model = Transformer(config(dropout=0.5))
+    model.train(training)
+    src = sources(3)
+    outputs = [search(model, src).run() for _ in range(2)]
+    assert outputs[0] == outputs[1]
+    assert model.training is training
+    assert all(module.training is training for module in model.modules())
+    assert not search(model, src).advance().requires_grad
+
+
+# G06
+@pytest.mark.parametrize(("encoder_layers", "decoder_layers"), [(1, 3), (3, 1)])
+def test_encoder_and_decoder_may_differ_in_depth(config, encoder_layers, decoder_layers):
+    shape = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
+    model = Transformer(config(**shape)).eval()
+    record = AttentionRecord()
+    running = search(model, sources(2))
+    running.advance(record)
+    assert len(record.cross) == decoder_layers
+    running.run()

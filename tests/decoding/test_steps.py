@@ -1,0 +1,91 @@
+"""A translation watched word by word."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+
+def test_the_words_and_the_end_come_one_by_one(translator):
+    steps = translator.steps("I am tired because I worked.")
+    found = [step.word for step in steps]
+    assert " ".join(found) == "Ich bin müde , weil ich gearbeitet habe . </s>"
+    assert steps.translation.text == "Ich bin müde, weil ich gearbeitet habe."
+
+
+def test_a_word_comes_before_the_next_is_finished(translator):
+    steps = translator.steps("I am tired because I worked.")
+    next(iter(steps))
+    assert steps.translation.text in ("Ich", "Ich b", "Ich bin")
+
+
+def test_only_words_beyond_the_prefix_are_shown(translator):
+    for prefix, expected in {
+        "Das ist ein": ["Beispiel", "</s>"],
+        "Das ist ein ": ["Beispiel", "</s>"],
+        "Das ist ein Bei": ["Beispiel", "</s>"],
+        "Das ist ein Beispiel": ["</s>"],
+        "日本": None,
+    }.items():
+        steps = translator.steps("This is an example", prefix)
+        found = [step.word for step in steps]
+        assert expected is None or found == expected
+        assert steps.translation.text.startswith(prefix)
+
+
+def test_steps_say_the_same_as_translate(translator, pairs):
+    for pair in pairs:
+        steps = translator.steps(pair.source, pair.target[:3])
+        assert list(steps)
+        assert [steps.translation] == translator.translate_detailed(
+            [pair.source], [pair.target[:3]]
+        )
+
+
+def test_a_words_probability_is_the_product_over_its_pieces(translator):
+    tokenizer, model = translator.tokenizer, translator.model
+    pieces = tokenizer.encode("gearbeitet")
+    assert len(pieces) > 2
+    before = [tokenizer.bos_id, *tokenizer.encode("Ich bin müde, weil ich")]
+    src = torch.tensor([[*tokenizer.encode("I am tired because I worked."), tokenizer.eos_id]])
+    with torch.inference_mode():
+        logits = model(src, torch.tensor([[*before, *pieces]]))[0, len(before) - 1 : -1]
+        logits[:, [tokenizer.pad_id, tokenizer.bos_id, tokenizer.unk_id]] = -torch.inf
+        chances = logits.softmax(dim=-1)[range(len(pieces)), pieces]
+    step = next(
+        step for step in translator.steps("I am tired because I worked.")
+        if step.word == "gearbeitet"
+    )  # fmt: skip
+    assert step.probability == pytest.approx(float(chances.prod()), rel=1e-4)
+
+
+def test_candidates_are_other_words_likeliest_first(translator):
+    for step in translator.steps("This is an example", candidates=4):
+        names = [name for name, _ in step.candidates]
+        chances = [chance for _, chance in step.candidates]
+        assert len(names) == 4
+        assert step.word not in names
+        assert chances == sorted(chances, reverse=True)
+        assert sum(chances) + step.probability < 1 + 1e-5
+        assert not any("▁" in name for name in names)
+
+
+def test_attention_is_shared_out_over_all_source_words(translator):
+    for step in translator.steps("Where is the station?"):
+        assert {name for name, _ in step.attended} == {
+            "Where", "is", "the", "station", "?", "</s>",
+        }  # fmt: skip
+        shares = [share for _, share in step.attended]
+        assert sum(shares) == pytest.approx(1, abs=1e-4)
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_the_end_is_missing_when_the_limit_came_first(translator):
+    steps = translator.steps("I am tired because I worked.", max_new=3)
+    assert "</s>" not in [step.word for step in steps]
+    assert steps.translation.limit_reached
+
+
+def test_a_blank_sentence_has_no_steps(translator):
+    with pytest.raises(ValueError, match="blank"):
+        translator.steps(" ")

@@ -1,0 +1,95 @@
+"""The front door: what it passes on, and that it opens at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+
+import translate
+from translate import cli
+from translate.errors import UsageError, UserError
+
+
+def test_help_names_every_command_at_once_and_without_torch():
+    code = (
+        "import sys\n"
+        "from translate.cli import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    for arguments, expected in {
+        ("--help",): ["fit", "validate", "test", "decode"],
+        ("decode", "--help"): ["--prefix", "--steps", "--model", "--input", "--output"],
+        ("--version",): [f"translate {translate.__version__}"],
+    }.items():
+        command = [sys.executable, "-c", code, *arguments]
+        seconds = []
+        while not seconds or (min(seconds) > 0.5 and len(seconds) < 4):  # a busy machine
+            started = time.monotonic()
+            finished = subprocess.run(command, capture_output=True, text=True)
+            seconds.append(time.monotonic() - started)
+        assert finished.returncode == 0, finished.stderr
+        assert all(word in finished.stdout for word in expected)
+        assert min(seconds) < 0.5
+
+
+@pytest.fixture
+def training(monkeypatch):
+    """Stands in for the training room; returns the command lines it was given."""
+    given = []
+
+    def main(argv):
+        given.append(argv)
+        if isinstance(outcome := outcomes.pop(0), Exception):
+            raise outcome
+        return outcome
+
+    outcomes = []
+    monkeypatch.setitem(sys.modules, "translate.training.fit", types.SimpleNamespace(main=main))
+    return given, outcomes
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["fit", "--config", "a.yaml", "--model.d_model=32"],
+        ["fit", "--help"],
+        ["validate"],
+        ["test", "--prefix", "not ours"],
+    ],
+)
+def test_training_commands_are_passed_on_untouched(training, argv):
+    given, outcomes = training
+    outcomes.append(3)
+    assert cli.main(argv) == 3
+    assert given == [argv]
+
+
+def test_errors_are_one_line_on_stderr_with_their_exit_code(training, capsys):
+    _, outcomes = training
+    outcomes += [UserError("bad data: line 3"), UsageError("no such key")]
+    assert [cli.main(["fit"]), cli.main(["fit"])] == [1, 2]
+    assert capsys.readouterr().err == "translate: bad data: line 3\ntranslate: no such key\n"
+
+
+# L04
+@pytest.mark.parametrize(
+    ("argv", "complaint"),
+    [
+        ([], "required: command"),
+        (["translate"], "invalid choice"),
+        (["--config", "a.yaml", "fit"], "put --config after the command: translate fit --config"),
+    ],
+)
+def test_a_command_line_without_a_command_says_what_is_wrong(capsys, argv, complaint):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(argv)
+    assert caught.value.code == 2
+    assert complaint in capsys.readouterr().err.splitlines()[-1]
