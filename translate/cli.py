@@ -120,8 +120,7 @@ def _decode_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def decode(argv: Sequence[str]) -> int:
-    """`translate decode`: sentences from arguments, a file or standard input."""
+def _decode_arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = _decode_parser()
     args = parser.parse_intermixed_args(argv)
     if args.sentences and args.input:
@@ -133,19 +132,18 @@ def decode(argv: Sequence[str]) -> int:
             f"{len(args.prefix)} prefixes for {len(args.sentences)} sentences: "
             "give --prefix once for all, or once for each sentence"
         )
+    return args
 
-    from translate.decoding.streams import check_writable, waiting_lines, write_whole
+
+def decode(argv: Sequence[str]) -> int:
+    """`translate decode`: sentences from arguments, a file or standard input."""
+    args = _decode_arguments(argv)
+
+    from translate.decoding.streams import check_writable, write_whole
 
     if args.output:
         check_writable(args.output)
-    if args.sentences:
-        groups: Iterable[list[str]] = [args.sentences]
-    elif args.input:
-        from translate.text.lines import read_lines
-
-        groups = [read_lines(args.input, "--input")]
-    else:
-        groups = waiting_lines(sys.stdin.buffer)
+    groups = _sentence_groups(args)
 
     from translate.decoding.bundle import find_model
     from translate.decoding.translator import Translator
@@ -153,52 +151,61 @@ def decode(argv: Sequence[str]) -> int:
     path = find_model(args.model)
     _say(f"model {path}")
     translator = Translator.load(path)
-    if not args.sentences and not args.input and sys.stdin.isatty():
-        _say("one sentence a line, Ctrl-D to end")
 
     unit = "sentence" if args.sentences else "line"
-    done: list[str] = []
+    texts: list[str] = []
     first = 1
-    for sentences in filter(None, groups):
+    for sentences in groups:
+        prefixes = args.prefix if len(args.prefix) > 1 else (args.prefix or [""]) * len(sentences)
         names = [f"{unit} {number}" for number in range(first, first + len(sentences))]
         first += len(sentences)
-        prefixes = args.prefix or [""]
-        if len(prefixes) == 1:
-            prefixes = prefixes * len(sentences)
         if args.steps:
-            for row in zip(names, sentences, prefixes, strict=True):
-                _show_steps(translator, *row, args.max_new)
+            for name, sentence, prefix in zip(names, sentences, prefixes, strict=True):
+                _tell(name, _show_steps(translator, sentence, prefix, args.max_new))
             continue
         translations = translator.translate_detailed(
             sentences, prefixes, batch_size=args.batch_size, max_new=args.max_new
         )
         for name, translation in zip(names, translations, strict=True):
             _tell(name, translation)
-        texts = [translation.text for translation in translations]
-        if args.output:
-            done += texts
-        else:
-            print("\n".join(texts), flush=True)
+            texts.append(f"{translation.text}\n")
+        if not args.output:
+            print("".join(texts), end="", flush=True)
+            texts = []
     if args.output:
-        write_whole(args.output, "".join(f"{text}\n" for text in done))
+        write_whole(args.output, "".join(texts))
     return 0
 
 
+def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
+    """The sentences; those that can be translated together stand together."""
+    if args.sentences:
+        return [args.sentences]
+    if args.input:
+        from translate.text.lines import read_lines
+
+        return [read_lines(args.input, "--input")]
+
+    from translate.decoding.streams import waiting_lines
+
+    if sys.stdin.isatty():
+        _say("one sentence a line, Ctrl-D to end")
+    return waiting_lines(sys.stdin.buffer)
+
+
 def _show_steps(
-    translator: Translator, name: str, sentence: str, prefix: str, max_new: int | None
-) -> None:
+    translator: Translator, sentence: str, prefix: str, max_new: int | None
+) -> Translation:
     """A table that grows by a line whenever a word is finished, then the translation."""
-    if not sentence.strip():
-        print(flush=True)
-        return
     steps = translator.steps(sentence, prefix, max_new=max_new)
-    print(_ROW.format("word", "probability", "next best", "attended most"), flush=True)
-    for step in steps:
+    for number, step in enumerate(steps):
+        if number == 0:
+            print(_ROW.format("word", "probability", "next best", "attended most"))
         candidates = [(text, chance) for text, chance in step.candidates if chance >= 0.001]
         columns = (_listed(candidates), _listed(step.attended[:3]))
         print(_ROW.format(step.word, f"{step.probability:.3f}", *columns), flush=True)
     print(steps.translation.text, flush=True)
-    _tell(name, steps.translation)
+    return steps.translation
 
 
 def _listed(shares: Sequence[tuple[str, float]]) -> str:

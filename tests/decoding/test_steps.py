@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+import sentencepiece
 import torch
+
+from translate.decoding.translator import Translator
+from translate.model.transformer import Transformer, TransformerConfig
+from translate.text.tokenizer import Tokenizer
 
 
 def test_the_words_and_the_end_come_one_by_one(translator):
@@ -87,5 +94,29 @@ def test_the_end_is_missing_when_the_limit_came_first(translator):
 
 
 def test_a_blank_sentence_has_no_steps(translator):
-    with pytest.raises(ValueError, match="blank"):
-        translator.steps(" ")
+    steps = translator.steps(" \u200b")
+    assert list(steps) == []
+    assert steps.translation.text == ""
+
+
+# S17
+def test_half_a_character_is_never_shown():
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["ein Beispiel"] * 5), model_writer=model, vocab_size=300,
+        model_type="bpe", byte_fallback=True, hard_vocab_limit=False,
+        minloglevel=3, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
+    )  # fmt: skip
+    tokenizer = Tokenizer.from_bytes(model.getvalue())
+    first_bytes = tokenizer.encode("😀")[:-2]
+    config = TransformerConfig(vocab_size=len(tokenizer), pad_id=0, d_model=16, d_ff=16)
+    translator = Translator(Transformer(config), tokenizer)
+    with torch.no_grad():  # whatever was said before, the first byte comes next
+        translator.model.embedding.weight.zero_()
+        translator.model.embedding.weight[first_bytes[-1]] = 1
+        translator.model.decoder_norm.bias.fill_(1)
+    steps = translator.steps("😀", "ein", max_new=3)
+    shown = [text for step in steps for text in (step.word, *(name for name, _ in step.candidates))]
+    assert steps.translation.text == "ein"
+    assert any("<0x" in text for text in shown)
+    assert "\ufffd" not in "".join(shown)

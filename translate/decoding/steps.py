@@ -54,16 +54,15 @@ class Steps:
 
     def __init__(
         self,
-        search: GreedySearch,
+        search: GreedySearch | None,
         tokenizer: Tokenizer,
         *,
         source: Sequence[int],
         candidates: int,
         result: Callable[[], Translation],
     ) -> None:
-        """`search` has one hypothesis, `source` are its source's pieces."""
+        """`search` has one hypothesis, whose source has the pieces `source`; None: no words."""
         self._search = search
-        self._hypothesis = search.hypotheses[0]
         self._tokenizer = tokenizer
         self._source_words = words(tokenizer, source)
         self._candidates = candidates
@@ -76,8 +75,8 @@ class Steps:
 
     def __iter__(self) -> Iterator[WordStep]:
         pending: list[_Choice] = []
-        while self._search.running:
-            choice = self._advance()
+        while self._search and self._search.running:
+            choice = self._advance(self._search)
             if choice is None:
                 break
             if pending and self._starts_word(choice.piece):
@@ -86,12 +85,12 @@ class Steps:
             pending.append(choice)
         yield from self._describe(pending)
 
-    def _advance(self) -> _Choice | None:
+    def _advance(self, search: GreedySearch) -> _Choice | None:
         """One step of the search; None if that ended it at the limit."""
-        hypothesis = self._hypothesis
+        (hypothesis,) = search.hypotheses
         length, rest = len(hypothesis.ids), hypothesis.rest
         record = AttentionRecord()
-        logits = self._search.advance(record)  # (1, V)
+        logits = search.advance(record)  # (1, V)
         if len(hypothesis.ids) == length and not hypothesis.finished:
             return None
         piece = self._tokenizer.eos_id if hypothesis.finished else hypothesis.ids[-1]
@@ -127,12 +126,8 @@ class Steps:
             before = [earlier.piece for earlier in choices[:index]]
             chance = prod(earlier.probability for earlier in choices[:index])
             for other, probability in choice.others:
-                if index and self._starts_word(other):
-                    text = self._tokenizer.decode(before)
-                elif index:
-                    text = self._tokenizer.decode([*before, other])
-                else:
-                    text = self._label(other)
+                ended = index > 0 and self._starts_word(other)
+                text = self._label(before if ended else [*before, other])
                 found[text] += chance * probability
         del found[word]
         return found.most_common(self._candidates)
@@ -149,7 +144,7 @@ class Steps:
             WORD_START
         )
 
-    def _label(self, piece: int) -> str:
-        """A piece as a candidate; "-e" would have lengthened the word before."""
-        text = words(self._tokenizer, [piece])[0].text
-        return text if self._starts_word(piece) or not text.isalnum() else f"-{text}"
+    def _label(self, pieces: Sequence[int]) -> str:
+        """Pieces as a candidate; "-e" would have lengthened the word before."""
+        text = "".join(word.text for word in words(self._tokenizer, pieces))
+        return text if self._starts_word(pieces[0]) or not text.isalnum() else f"-{text}"

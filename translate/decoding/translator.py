@@ -118,7 +118,7 @@ class Translator:
             self._job(sentence, prefix, max_new)
             for sentence, prefix in zip(sentences, prefixes, strict=True)
         ]
-        translations = [Translation("", [])] * len(jobs)
+        translations = [Translation("", []) for _ in jobs]
         order = [index for index in range(len(jobs)) if jobs[index] is not None]
         order.sort(key=lambda index: len(jobs[index].source))
         for start in range(0, len(order), batch_size):
@@ -133,6 +133,8 @@ class Translator:
     ) -> Steps:
         """Translate one sentence and watch each word come; the result is in `.translation`.
 
+        A blank sentence has no steps.
+
             steps = translator.steps("This is an example")
             for step in steps:
                 print(step.word, step.probability)
@@ -140,19 +142,17 @@ class Translator:
 
         Raises:
             UserError: a prefix that leaves the model no room.
-            ValueError: a blank sentence.
         """
         job = self._job(sentence, prefix, max_new)
         if job is None:
-            raise ValueError("a blank sentence has no steps")
-        search = self._search([job])
-        return Steps(
-            search,
-            self.tokenizer,
-            source=job.source,
-            candidates=candidates,
-            result=lambda: self._translation(job, search.hypotheses[0]),
-        )
+            search, source = None, []
+        else:
+            search, source = self._search([job]), job.source
+
+        def result() -> Translation:
+            return self._translation(job, search.hypotheses[0]) if search else Translation("", [])
+
+        return Steps(search, self.tokenizer, source=source, candidates=candidates, result=result)
 
     @cached_property
     def _index(self) -> PieceIndex:
@@ -206,7 +206,8 @@ class Translator:
         """The prefix as it was typed, then what the pieces say beyond it."""
         given = self.tokenizer.decode(job.opening.pieces)
         last_word = job.opening.rest.replace(WORD_START, " " if given else "")
-        return job.prefix + self.tokenizer.decode(ids)[len(given) + len(last_word) :]
+        text = self.tokenizer.decode(ids).rstrip("\ufffd")  # half a character, cut by the limit
+        return job.prefix + text[len(given) + len(last_word) :]
 
 
 @dataclass(frozen=True)

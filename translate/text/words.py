@@ -9,6 +9,7 @@ from typing import NamedTuple
 from translate.text.tokenizer import WORD_START, Tokenizer
 
 _LONE_SPACE = "␣"
+_BROKEN = "\ufffd"
 
 
 class Word(NamedTuple):
@@ -45,12 +46,18 @@ def words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
             tail -= 1
         cuts = (start, tail, end) if start < tail < end else (start, end)
         for first, last in pairwise(cuts):
-            text = tokenizer.decode(ids[first:last]).strip()
-            found.append(Word(text or _LONE_SPACE, first, last))
+            found.append(Word(_label(tokenizer, ids[first:last]), first, last))
     return found
+
+
+def _label(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    text = tokenizer.decode(ids).strip()
+    if _BROKEN in text:  # bytes that make no character: named one by one
+        text = "".join(tokenizer.piece(piece) for piece in ids).replace(WORD_START, "")
+    return text or _LONE_SPACE
 
 
 def _is_punctuation(tokenizer: Tokenizer, piece: int) -> bool:
     text = tokenizer.decode([piece])
-    # A byte of a longer character decodes to U+FFFD alone; it is not for cutting at.
-    return "\ufffd" not in text and not any(character.isalnum() for character in text)
+    # A byte of a longer character is broken alone; it is not for cutting at.
+    return _BROKEN not in text and not any(character.isalnum() for character in text)
