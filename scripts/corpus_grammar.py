@@ -227,11 +227,11 @@ class Lexicon:
         return found
 
     def verbs_of(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """The verbs of these groups or with these English base forms."""
+        """The verbs of these groups with these English base forms or German infinitives."""
         found: list[dict[str, Any]] = []
         for name in names:
             members = self.data["verbs"].get(name) or [
-                verb for group in self.data["verbs"].values() for verb in group if verb["en"][0] == name
+                verb for group in self.data["verbs"].values() for verb in group if name in (verb["en"][0], verb["de"])
             ]
             if not members:
                 raise ValueError(f"no verb group or verb is called {name!r}")
