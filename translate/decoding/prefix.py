@@ -29,7 +29,7 @@ class PieceIndex:
             if _spells_itself(tokenizer, piece)
         }
         self._sorted = sorted(self._by_text)
-        self.matching = lru_cache(maxsize=4096)(self._matching)
+        self.matching = lru_cache(maxsize=1024)(self._matching)
 
     def can_spell(self, text: str) -> bool:
         """Whether every character is a piece of its own, so that no choice is a dead end."""

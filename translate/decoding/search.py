@@ -44,7 +44,9 @@ class Decoder:
         self._cache = model.start_cache(self._memory, room)
         self._never = torch.tensor(never, device=self.device)
 
-    def step(self, pieces: Sequence[Sequence[int]], record: AttentionRecord | None = None):
+    def step(
+        self, pieces: Sequence[Sequence[int]], record: AttentionRecord | None = None
+    ) -> Tensor:
         """Feed the N newest pieces of each hypothesis (B, N); returns logits (B, V)."""
         tgt_in = torch.tensor(pieces, device=self.device)
         # With a cache the memory is not read, so it need not follow `keep`.
