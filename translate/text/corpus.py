@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from translate.errors import UserError
@@ -38,12 +39,12 @@ class ParallelFiles:
         tsv: instead of both, a file with a pair a line, separated by tabs; quotes mean nothing.
         columns: which columns of `tsv` hold source and target, counted from 1.
 
-    Relative paths start at the working directory.
+    In a YAML file a relative path is meant from that file, elsewhere from the working directory.
     """
 
-    source: str | None = None
-    target: str | None = None
-    tsv: str | None = None
+    source: Path | None = None
+    target: Path | None = None
+    tsv: Path | None = None
     columns: tuple[int, int] = (1, 2)
 
     def read(self, setting: str = "") -> Corpus:

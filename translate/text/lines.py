@@ -50,7 +50,7 @@ def _read_bytes(path: str | Path, setting: str) -> bytes:
         data = place.read_bytes()
     except FileNotFoundError:
         raise UserError(
-            f"no such file: {place} (relative paths start at the working directory){hint}"
+            f"no such file: {place}{hint}"
         ) from None
     except IsADirectoryError:
         raise UserError(f"a folder, not a file: {place}{hint}") from None

@@ -1,0 +1,36 @@
+"""Pictures: attention heatmaps."""
+
+from __future__ import annotations
+
+import warnings
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from translate.insight.attention import WordAttention
+
+
+def attention_heatmap(attention: WordAttention, title: str) -> Figure:
+    """One cell a (target word, source word): row i, column j is dark where i looks at j.
+
+    The figure belongs to no window system and to no global state, so it can be drawn from a
+    training loop on a machine without a screen.
+    """
+    rows, columns = attention.target_words, attention.source_words
+    size = (2.2 + 0.55 * len(columns), 1.6 + 0.38 * len(rows))  # inches
+    figure = Figure(figsize=size, dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    image = axes.imshow(attention.weights.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    axes.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.xaxis.tick_top()
+    axes.set_xlabel("source word attended to")
+    axes.set_ylabel("target word being written")
+    figure.colorbar(image, label="weight; each row sums to 1")
+    figure.suptitle(title)
+    with warnings.catch_warnings():
+        # A word in a script that the font lacks is drawn as a box: no reason to stop or to talk.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.canvas.draw()
+    return figure

@@ -1,0 +1,106 @@
+"""What happens around training: progress, translations to look at, and what is left on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, TQDMProgressBar
+from lightning.pytorch.loggers import TensorBoardLogger
+from tqdm import tqdm
+
+from translate.decoding.translator import Translator
+from translate.insight.attention import word_attention
+from translate.insight.plots import attention_heatmap
+from translate.training.scores import Scores, score
+
+
+class ProgressBar(TQDMProgressBar):
+    """Loss, learning rate and target tokens a second beside the bar."""
+
+    def init_train_tqdm(self):
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for results
+            return super().init_train_tqdm()
+
+    def init_validation_tqdm(self):
+        with contextlib.redirect_stdout(sys.stderr):
+            return super().init_validation_tqdm()
+
+    def get_metrics(self, trainer, pl_module) -> dict[str, str]:
+        values = trainer.progress_bar_metrics
+        shown = {}
+        if "train/loss" in values:
+            shown["loss"] = f"{values['train/loss']:.3f}"
+        if "train/learning_rate" in values:
+            shown["rate"] = f"{values['train/learning_rate']:.1e}"
+        if "train/tokens_per_second" in values:
+            shown["tokens/s"] = f"{values['train/tokens_per_second']:,.0f}"
+        if "val/bleu" in values:
+            shown["BLEU"] = f"{values['val/bleu']:.1f}"
+        return shown
+
+
+class TranslateValidation(Callback):
+    """After each validation: translate the validation sources, score them, show some.
+
+    The model gets the source alone. References are used only to score what came out.
+
+    Args:
+        samples: translations to show each time, spread evenly over the validation set.
+        heatmap: the sentence whose cross-attention is drawn.
+    """
+
+    def __init__(self, samples: int = 3, heatmap: str = "This is an example") -> None:
+        if samples < 0:
+            raise ValueError(f"samples must be 0 or more, not {samples}")
+        self.samples = samples
+        self.heatmap = heatmap
+
+    def on_validation_epoch_end(self, trainer, pl_module) -> None:
+        pairs = trainer.datamodule.valid_pairs
+        translator = Translator(pl_module.model, pl_module.tokenizer)
+        outputs = translator.translate([pair.source for pair in pairs])
+        scores = score(outputs, [pair.target for pair in pairs])
+        pl_module.log("val/bleu", scores.bleu, prog_bar=True, batch_size=scores.sentences)
+        pl_module.log("val/chrf", scores.chrf, batch_size=scores.sentences)
+        pl_module.log("val/exact_match", scores.exact_share, batch_size=scores.sentences)
+        self._show(trainer, scores, pairs, outputs)
+        if isinstance(trainer.logger, TensorBoardLogger):
+            self._draw(trainer, pl_module, translator)
+
+    def _show(self, trainer, scores: Scores, pairs: list, outputs: list[str]) -> None:
+        count = min(self.samples, len(pairs))
+        chosen = [i * len(pairs) // count for i in range(count)]
+        blocks = [
+            f"source     {pairs[i].source}\noutput     {outputs[i]}\nreference  {pairs[i].target}"
+            for i in chosen
+        ]
+        heading = (
+            f"step {trainer.global_step}: BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
+            f"exactly right {scores.exact} of {scores.sentences}"
+        )
+        text = "\n\n".join([heading, *blocks])
+        tqdm.write(text + "\n", file=sys.stderr)  # above the progress bar, not through it
+        if isinstance(trainer.logger, TensorBoardLogger):
+            # Indented by four spaces it is a code block: no sign of a sentence becomes markup.
+            code = "\n".join(f"    {line}" for line in text.split("\n"))
+            trainer.logger.experiment.add_text("translations", code, trainer.global_step)
+
+    def _draw(self, trainer, pl_module, translator: Translator) -> None:
+        output = translator.translate([self.heatmap])[0]
+        attention = word_attention(pl_module.model, pl_module.tokenizer, self.heatmap, output)
+        figure = attention_heatmap(attention, f"{self.heatmap} (step {trainer.global_step})")
+        trainer.logger.experiment.add_figure("cross_attention", figure, trainer.global_step)
+
+
+def checkpoints(folder: str) -> list[ModelCheckpoint]:
+    """best.ckpt by validation BLEU, and last.ckpt after every validation.
+
+    Two callbacks, because Lightning's `save_last` writes only when there is a new best. The best
+    comes first, so that last.ckpt knows of it and a resumed run keeps it.
+    """
+    common = {"dirpath": folder, "enable_version_counter": False, "save_on_train_epoch_end": False}
+    return [
+        ModelCheckpoint(filename="best", monitor="val/bleu", mode="max", **common),
+        ModelCheckpoint(filename="last", **common),
+    ]
