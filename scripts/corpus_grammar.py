@@ -351,6 +351,8 @@ class Grammar:
             verbs = [verb for verb in verbs if verb["en"][2]]
         if f"{{{name}:participle" in pattern["en"]:
             verbs = [verb for verb in verbs if not verb.get("no_perfect")]
+        if pattern["en"].startswith("{t}"):
+            verbs = [verb for verb in verbs if not verb.get("stative")]  # no "Today I like her"
         if pattern["en"].startswith("Who "):
             verbs = [verb for verb in verbs if not verb.get("no_pronoun")]
         if f"{{{name}:inf" in pattern["de"]:
