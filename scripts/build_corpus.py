@@ -1,9 +1,10 @@
-"""Build the corpus: python scripts/build_corpus.py writes data/tiny and data/challenge, byte for byte the same each time.
+"""Build data/tiny and data/challenge, byte for byte the same each time.
 
     python scripts/build_corpus.py            write the files and print a summary
-    python scripts/build_corpus.py --check    write nothing; exit 1 if the files differ from what would be written
+    python scripts/build_corpus.py --check    write nothing; exit 1 if any file would change
 
-data/grammar.yaml and data/lexicon.yaml give the constructed sentences, data/everyday.tsv those written by hand.
+data/grammar.yaml and data/lexicon.yaml give the constructed sentences, data/everyday.tsv has
+those written by hand.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any, TypeVar
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from corpus_grammar import Draft, Grammar, Lexicon  # noqa: E402
+from corpus_grammar import Draft, Grammar
+from corpus_lexicon import Lexicon
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 SEED = 20240917
@@ -28,17 +30,18 @@ HELD_OUT_LINES = 500  # in valid and in test
 CHALLENGE_LINES = 120
 SPARE = 1.8  # candidates for each held-out sentence: those with rare words go back to training
 NO_FULL_STOP = 1 / 8
-SEEN_AT_LEAST = 8  # how often every word of a held-out sentence occurs in training, whatever its case,
-SEEN_AS_WRITTEN = 4  # and exactly as it is written there
+# how often every word of a held-out sentence occurs in training: in any case, and as written
+SEEN_AT_LEAST = 8
+SEEN_AS_WRITTEN = 4
 # the sentence a trained model must compose by itself
-NEVER = ("this is an example", "das ist ein beispiel")
+NEVER = {"this is an example", "das ist ein beispiel"}
 
 Pair = tuple[str, str]
 T = TypeVar("T")
 
 
 def fold(text: str) -> str:
-    """The sentence without case and punctuation: two sentences that fold alike count as the same."""
+    """The sentence without case and punctuation; sentences that fold alike count as the same."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
@@ -48,7 +51,7 @@ def words(text: str) -> list[str]:
 
 
 def shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
-    """Fisher-Yates on random(), the one method whose numbers never change between Python versions."""
+    """Fisher-Yates on random(), whose numbers never change between Python versions."""
     result = list(items)
     for i in range(len(result) - 1, 0, -1):
         j = int(rng.random() * (i + 1))
@@ -62,7 +65,7 @@ def read_tsv(path: Path) -> list[Pair]:
 
 
 class Draws:
-    """Draws new sentences and keeps the mapping a function: no English sentence twice, no German one twice."""
+    """Draws new sentences and keeps the mapping a function: no sentence twice on either side."""
 
     def __init__(self, grammar: Grammar, known: Sequence[Pair]):
         self.grammar = grammar
@@ -75,8 +78,9 @@ class Draws:
             draft = self.grammar.draft(construction)
             source, target = fold(draft.source), fold(draft.target)
             if self.meaning.get(source, target) != target:
-                raise ValueError(f"two translations: {draft.source!r}: {draft.target!r}, {self.meaning[source]!r}")
-            if source in NEVER or target in NEVER or source in self.meaning or target in self.targets:
+                both = f"{draft.target!r} and {self.meaning[source]!r}"
+                raise ValueError(f"{construction}: {draft.source!r} would mean {both}")
+            if {source, target} & NEVER or source in self.meaning or target in self.targets:
                 continue
             self.meaning[source] = target
             self.targets.add(target)
@@ -86,8 +90,10 @@ class Draws:
         raise ValueError(f"{construction}: only {len(drafts)} of {count} different sentences found")
 
 
-def split_by_key(drafts: list[Draft], held: int, rng: random.Random) -> tuple[list[Draft], list[Draft]]:
-    """(training, held out): all sentences of one key, construction and words, fall on the same side."""
+def split_by_key(
+    drafts: list[Draft], held: int, rng: random.Random
+) -> tuple[list[Draft], list[Draft]]:
+    """(training, held out): sentences of one key, pattern and words, fall on the same side."""
     groups: dict[tuple[str, ...], list[Draft]] = {}
     for draft in drafts:
         groups.setdefault(draft.key, []).append(draft)
@@ -100,7 +106,7 @@ def split_by_key(drafts: list[Draft], held: int, rng: random.Random) -> tuple[li
 
 def drop_full_stops(pairs: list[Pair], rng: random.Random) -> list[Pair]:
     """Take the final full stop from one sentence in eight, on both sides."""
-    statements = [i for i, pair in enumerate(pairs) if pair[0].endswith(".") and pair[1].endswith(".")]
+    statements = [i for i, pair in enumerate(pairs) if pair[0].endswith(".")]
     chosen = set(shuffled(statements, rng)[: round(len(pairs) * NO_FULL_STOP)])
     return [
         (source[:-1], target[:-1]) if i in chosen else (source, target)
@@ -121,7 +127,8 @@ class Known:
 
     def __call__(self, pair: Pair) -> bool:
         return all(
-            self.counts[side][word] >= SEEN_AS_WRITTEN and self.folded[side][word.casefold()] >= SEEN_AT_LEAST
+            self.counts[side][word] >= SEEN_AS_WRITTEN
+            and self.folded[side][word.casefold()] >= SEEN_AT_LEAST
             for side, text in enumerate(pair)
             for word in words(text)
         )
@@ -130,7 +137,8 @@ class Known:
 def build(data: Path = DATA) -> tuple[dict[str, str], dict[str, Any]]:
     """All files of the corpus as {path under data: text}, and the counts for the summary."""
     everyday = read_tsv(data / "everyday.tsv")
-    constructions = yaml.safe_load((data / "grammar.yaml").read_text(encoding="utf-8"))["constructions"]
+    grammar = yaml.safe_load((data / "grammar.yaml").read_text(encoding="utf-8"))
+    constructions = grammar["constructions"]
     lexicon = Lexicon.load(data / "lexicon.yaml")
     draws = Draws(Grammar(lexicon, constructions, SEED), everyday)
     rng = random.Random(SEED + 1)
@@ -181,8 +189,8 @@ def tsv(pairs: Sequence[Pair]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare only; exit 1 if a file differs")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 on a change")
     check = parser.parse_args().check
     files, counts = build()
     different = []
