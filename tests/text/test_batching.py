@@ -1,4 +1,4 @@
-"""Batches: shifted labels, a budget with padding counted, one order for every worker and rank."""
+"""Batches: shifted labels, a budget with padding counted, one order for every worker."""
 
 from __future__ import annotations
 
@@ -130,37 +130,6 @@ def test_an_epoch_has_each_pair_once_and_no_batch_over_budget(lengths, max_token
     assert all(len(batch) == 1 or padded(batch, lengths) <= max_tokens for batch in batches)
 
 
-@given(lengths=some_lengths, max_tokens=st.integers(1, 600), ranks=st.integers(1, 4))
-def test_the_ranks_together_cover_each_pair_once_in_equally_many_batches(
-    lengths, max_tokens, ranks
-):  # T18
-    try:
-        samplers = [
-            TokenBatchSampler(lengths, max_tokens=max_tokens, num_replicas=ranks, rank=rank)
-            for rank in range(ranks)
-        ]
-    except UserError as error:
-        assert f"{len(lengths)} pairs" in str(error)
-        return
-    shares = [list(sampler) for sampler in samplers]
-    assert len({len(share) for share in shares}) == 1
-    assert sorted(i for share in shares for batch in share for i in batch) == [*range(len(lengths))]
-    for share in shares:
-        assert all(len(batch) == 1 or padded(batch, lengths) <= max_tokens for batch in share)
-
-
-def test_three_pairs_divide_between_two_ranks():  # T18
-    samplers = [
-        TokenBatchSampler([(4, 4)] * 3, max_tokens=1000, num_replicas=2, rank=rank)
-        for rank in (0, 1)
-    ]
-    assert sorted(index for sampler in samplers for batch in sampler for index in batch) == [
-        0,
-        1,
-        2,
-    ]
-
-
 def test_the_order_is_a_function_of_seed_and_epoch_alone():  # T19
     lengths = lengths_like_sentences(300)
 
@@ -220,8 +189,6 @@ def test_a_resumed_epoch_goes_on_where_it_stopped_and_the_next_is_whole():  # T1
 def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="max_tokens is 0"):
         TokenBatchSampler([(1, 1)], max_tokens=0)
-    with pytest.raises(ValueError, match="rank is 2"):
-        TokenBatchSampler([(1, 1)], max_tokens=1, num_replicas=2, rank=2)
     with pytest.raises(UserError, match="no pairs"):
         TokenBatchSampler([], max_tokens=10)
 

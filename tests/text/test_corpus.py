@@ -172,14 +172,16 @@ def test_a_wrong_setting_is_named(settings, names):  # D18
     assert all(name in message for name in names)
 
 
-def test_the_section_is_readable_from_a_config_file():
+def test_the_section_is_readable_from_a_config_file(tmp_path):
     from jsonargparse import ArgumentParser
+
+    path = tmp_path / "a.yaml"
 
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--train", type=ParallelFiles)
-    config = parser.parse_object({"train": {"tsv": "a.yaml", "columns": [2, 1]}})
+    config = parser.parse_object({"train": {"tsv": str(path), "columns": [2, 1]}})
     files = parser.instantiate(config).train
-    assert files == ParallelFiles(tsv="a.yaml", columns=(2, 1))
+    assert files == ParallelFiles(tsv=path, columns=(2, 1))
 
 
 # Splits

@@ -110,19 +110,14 @@ class TokenBatchSampler(Sampler[list[int]]):
 
     The order is a function of `seed` and the epoch alone: no global random state, no workers.
 
-    Across `num_replicas` processes each rank gets the same number of batches, at each step ones
-    of about the same length, and together they cover each pair once an epoch. Nothing is repeated
-    or dropped: the largest batches are halved until the number of batches divides.
-
     Args:
         lengths: (source, target) length of each example, `Example.lengths`.
-        max_tokens: the budget of one batch of one rank.
+        max_tokens: the budget of one batch.
         seed: of the order.
         shuffle: False gives the same batches in order of length, each in order of position.
-        num_replicas, rank: number of processes, and which of them this is.
 
     Raises:
-        UserError: no pairs, fewer pairs than processes, or a budget too small to divide.
+        UserError: no pairs.
     """
 
     def __init__(
@@ -132,27 +127,21 @@ class TokenBatchSampler(Sampler[list[int]]):
         max_tokens: int,
         seed: int = 0,
         shuffle: bool = True,
-        num_replicas: int = 1,
-        rank: int = 0,
     ) -> None:
         if max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens}, expected 1 or more")
-        if not 0 <= rank < num_replicas:
-            raise ValueError(f"rank is {rank}, expected 0 to {num_replicas - 1}")
         if not lengths:
             raise UserError("no pairs to make batches of")
         self._seed = seed
         self._shuffle = shuffle
-        self._num_replicas = num_replicas
-        self._rank = rank
         self._epoch = 0
         self._skip = 0
         self._buckets = [_bucket(pair) for pair in lengths]
-        self._spans = _even_out(_cut(lengths, self._buckets, max_tokens), num_replicas)
+        self._spans = _cut(lengths, self._buckets, max_tokens)
 
     def __len__(self) -> int:
-        """Batches of an epoch for this rank: the same in every epoch, whatever is skipped."""
-        return len(self._spans) // self._num_replicas
+        """Batches of an epoch: the same number in every epoch, whatever is skipped."""
+        return len(self._spans)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration."""
@@ -167,15 +156,14 @@ class TokenBatchSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         skip, self._skip = self._skip, 0
         order = range(len(self._buckets))
-        rounds = range(len(self))
+        batches = range(len(self._spans))
         if self._shuffle:
             order = shuffled(len(order), f"pairs {self._seed} {self._epoch}")
-            rounds = shuffled(len(rounds), f"batches {self._seed} {self._epoch}")
+            batches = shuffled(len(batches), f"batches {self._seed} {self._epoch}")
         # sorted() is stable: within a bucket the shuffled order stays.
         order = sorted(order, key=self._buckets.__getitem__)
-        # Batches of one round are neighbours in length: no rank waits long for another.
-        spans = [self._spans[step * self._num_replicas + self._rank] for step in rounds]
-        return iter([order[start:stop] for start, stop in spans[skip:]])
+        spans = [self._spans[batch] for batch in batches[skip:]]
+        return iter([order[start:stop] for start, stop in spans])
 
 
 def _bucket(lengths: tuple[int, int]) -> int:
@@ -209,19 +197,3 @@ def _cut(
             start, wider = position, (source, target)
         widest = wider
     return [*spans, (start, len(lengths))]
-
-
-def _even_out(spans: list[tuple[int, int]], num_replicas: int) -> list[tuple[int, int]]:
-    """Halve the largest spans until their number is a multiple of `num_replicas`."""
-    spans = list(spans)
-    while len(spans) % num_replicas:
-        largest = max(range(len(spans)), key=lambda i: spans[i][1] - spans[i][0])
-        if spans[largest][1] - spans[largest][0] < 2:
-            raise UserError(
-                f"{spans[-1][1]:,} pairs in {len(spans):,} batches of one do not divide among "
-                f"{num_replicas} devices: train on one device, or raise max_tokens"
-            )
-        start, stop = spans[largest]
-        middle = (start + stop) // 2
-        spans[largest : largest + 1] = [(start, middle), (middle, stop)]
-    return spans
