@@ -72,6 +72,7 @@ def words(text: str) -> list[str]:
 
 class Built(NamedTuple):
     files: dict[str, str]
+    counts: dict[str, int]
     keys: dict[str, tuple[str, ...]]  # of every constructed sentence, by its folded source
 
 
@@ -87,7 +88,7 @@ def built() -> Built:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build_corpus, "Draws", Watched)
-        return Built(build_corpus.build()[0], keys)
+        return Built(*build_corpus.build(), keys)
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +145,15 @@ def test_sizes():
 
 def test_lexicon_size():
     assert len(Lexicon.load(DATA / "lexicon.yaml").lemmas()) >= 250
+
+
+def test_the_readme_tells_the_counts(built):
+    text = (DATA / "README.md").read_text(encoding="utf-8")
+    for name in CHALLENGES:
+        assert f"| `{name}` | {built.counts[name]:,} |" in text, (name, built.counts[name])
+    for name in ("train", "everyday"):
+        assert f" {built.counts[name]:,}" in text
+    assert f"{built.counts['lemmas']} lemmas" in text
 
 
 def test_everyday_sentences_are_all_in_train(train):
