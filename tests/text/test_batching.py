@@ -181,6 +181,11 @@ def test_a_resumed_epoch_goes_on_where_it_stopped_and_the_next_is_whole():  # T1
     resumed.skip_batches(3)
     assert len(resumed) == len(straight)
     assert list(resumed) == list(straight)[3:]
+    assert list(resumed) == list(straight)[3:]  # a DataLoader with workers begins twice
+    resumed.set_epoch(2)
+    assert list(resumed) == list(straight)[3:]
+    straight.set_epoch(3)
+    resumed.set_epoch(3)
     assert list(resumed) == list(straight)
     with pytest.raises(ValueError, match="cannot skip"):
         resumed.skip_batches(len(resumed) + 1)

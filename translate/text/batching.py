@@ -144,17 +144,21 @@ class TokenBatchSampler(Sampler[list[int]]):
         return len(self._spans)
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next iteration."""
+        """Choose the order; another epoch is a whole one, whatever was skipped."""
+        if epoch != self._epoch:
+            self._skip = 0
         self._epoch = epoch
 
     def skip_batches(self, count: int) -> None:
-        """Leave out the first `count` batches of the next iteration only: resume mid-epoch."""
+        """Leave out the first `count` batches of this epoch: resume in the middle of it.
+
+        Not of one iteration: a DataLoader with workers begins twice and uses the second.
+        """
         if not 0 <= count <= len(self):
             raise ValueError(f"cannot skip {count} of {len(self)} batches")
         self._skip = count
 
     def __iter__(self) -> Iterator[list[int]]:
-        skip, self._skip = self._skip, 0
         order = range(len(self._buckets))
         batches = range(len(self._spans))
         if self._shuffle:
@@ -162,7 +166,7 @@ class TokenBatchSampler(Sampler[list[int]]):
             batches = shuffled(len(batches), f"batches {self._seed} {self._epoch}")
         # sorted() is stable: within a bucket the shuffled order stays.
         order = sorted(order, key=self._buckets.__getitem__)
-        spans = [self._spans[batch] for batch in batches[skip:]]
+        spans = [self._spans[batch] for batch in batches[self._skip :]]
         return iter([order[start:stop] for start, stop in spans])
 
 
