@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from translate.errors import UserError
+from translate.errors import UsageError, UserError
 from translate.text.lines import read_lines
 from translate.text.normalize import fold, normalize
 
@@ -56,8 +56,8 @@ class ParallelFiles:
         Raises:
             UserError: contradicting settings, an unreadable file, unequal line counts, no pairs.
         """
+        self.check(setting)
         prefix = f"{setting}." if setting else ""
-        self._check(prefix)
         left_out = _LeftOut()
         if self.tsv is not None:
             name = str(self.tsv)
@@ -83,22 +83,28 @@ class ParallelFiles:
             raise UserError(f"no sentence pairs in {setting or 'the data'}: {reason}")
         return Corpus(pairs, notes)
 
-    def _check(self, prefix: str) -> None:
+    def check(self, setting: str = "") -> None:
+        """Refuse settings that contradict each other, before any file is opened.
+
+        Raises:
+            UsageError: with what to set.
+        """
+        prefix = f"{setting}." if setting else ""
         aligned = [name for name in ("source", "target") if getattr(self, name) is not None]
         if self.tsv is not None and aligned:
-            raise UserError(
+            raise UsageError(
                 f"{prefix}tsv and {prefix}{aligned[0]} are both set: give either one tsv file "
                 "or a source and a target file"
             )
         if self.tsv is None and len(aligned) < 2:
             missing = "source" if "source" not in aligned else "target"
             hint = "" if aligned else f", or {prefix}tsv for one file with both"
-            raise UserError(f"{prefix}{missing} is not set: give the path of its text file{hint}")
+            raise UsageError(f"{prefix}{missing} is not set: give the path of its text file{hint}")
         if self.tsv is None and self.source == self.target:
-            raise UserError(f"{prefix}source and {prefix}target are the same file: {self.source}")
+            raise UsageError(f"{prefix}source and {prefix}target are the same file: {self.source}")
         first, second = self.columns
         if first < 1 or second < 1 or first == second:
-            raise UserError(
+            raise UsageError(
                 f"{prefix}columns is {list(self.columns)}: give two different column numbers, "
                 "counted from 1"
             )
