@@ -46,12 +46,14 @@ def word_attention(
     """Cross-attention while `target` is written as the translation of `source`.
 
     Row i is what the decoder looks at to *predict* target word i, not after it has read it.
-    The model must be in evaluation mode: dropout would blur the picture.
+    The model must be in evaluation mode: dropout would blur the picture. Of a text that is
+    longer than the model's `max_length` the beginning is shown.
     """
     if model.training:
         raise ValueError("the model is in training mode: call eval() first")
-    source_ids = [*tokenizer.encode(source), tokenizer.eos_id]
-    target_ids = [*tokenizer.encode(target), tokenizer.eos_id]
+    room = model.config.max_length - 1
+    source_ids = [*tokenizer.encode(source)[:room], tokenizer.eos_id]
+    target_ids = [*tokenizer.encode(target)[:room], tokenizer.eos_id]
     device = model.embedding.weight.device
     record = AttentionRecord()
     memory, src_mask = model.encode(torch.tensor([source_ids], device=device))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 
+import numpy
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from translate.insight.attention import WordAttention
+
+_LARGEST = 40.0  # inches: beyond it cells shrink, for a picture must fit in memory
 
 
 def attention_heatmap(attention: WordAttention, title: str) -> Figure:
@@ -17,20 +20,28 @@ def attention_heatmap(attention: WordAttention, title: str) -> Figure:
     training loop on a machine without a screen.
     """
     rows, columns = attention.target_words, attention.source_words
-    size = (2.2 + 0.55 * len(columns), 1.6 + 0.38 * len(rows))  # inches
+    size = (min(_LARGEST, 2.2 + 0.55 * len(columns)), min(_LARGEST, 1.6 + 0.38 * len(rows)))
     figure = Figure(figsize=size, dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     image = axes.imshow(attention.weights.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
-    axes.set_yticks(range(len(rows)), rows)
+    plain = {"parse_math": False}  # a dollar sign in a sentence begins no formula
+    slanted = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+    axes.set_xticks(range(len(columns)), columns, **slanted, **plain)
+    axes.set_yticks(range(len(rows)), rows, **plain)
     axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     axes.set_xlabel("source word attended to")
     axes.set_ylabel("target word being written")
     figure.colorbar(image, label="weight; each row sums to 1")
-    figure.suptitle(title)
+    figure.suptitle(title, **plain)
+    return figure
+
+
+def pixels(figure: Figure) -> numpy.ndarray:
+    """The drawn figure: (height, width, 3), uint8."""
     with warnings.catch_warnings():
-        # A word in a script that the font lacks is drawn as a box: no reason to stop or to talk.
+        # A word in a script that the font lacks is drawn as boxes: no reason to stop or to talk.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.canvas.draw()
-    return figure
+    return numpy.asarray(figure.canvas.buffer_rgba())[..., :3]
