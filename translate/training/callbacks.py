@@ -11,8 +11,10 @@ from tqdm import tqdm
 
 from translate.decoding.translator import Translator
 from translate.insight.attention import word_attention
-from translate.insight.plots import attention_heatmap
-from translate.training.scores import Scores, score
+from translate.insight.plots import attention_heatmap, pixels
+from translate.text.normalize import normalize
+from translate.training.evaluate import evaluate
+from translate.training.scores import Scores, copying
 
 
 class ProgressBar(TQDMProgressBar):
@@ -47,7 +49,7 @@ class TranslateValidation(Callback):
 
     Args:
         samples: translations to show each time, spread evenly over the validation set.
-        heatmap: the sentence whose cross-attention is drawn.
+        heatmap: the sentence whose cross-attention is drawn; "" draws none.
     """
 
     def __init__(self, samples: int = 3, heatmap: str = "This is an example") -> None:
@@ -59,27 +61,30 @@ class TranslateValidation(Callback):
     def on_validation_epoch_end(self, trainer, pl_module) -> None:
         pairs = trainer.datamodule.valid_pairs
         translator = Translator(pl_module.model, pl_module.tokenizer)
-        outputs = translator.translate([pair.source for pair in pairs])
-        scores = score(outputs, [pair.target for pair in pairs])
+        outputs, scores, _ = evaluate(translator, pairs)
         pl_module.log("val/bleu", scores.bleu, prog_bar=True, batch_size=scores.sentences)
         pl_module.log("val/chrf", scores.chrf, batch_size=scores.sentences)
         pl_module.log("val/exact_match", scores.exact_share, batch_size=scores.sentences)
         self._show(trainer, scores, pairs, outputs)
-        if isinstance(trainer.logger, TensorBoardLogger):
+        if isinstance(trainer.logger, TensorBoardLogger) and normalize(self.heatmap):
             self._draw(trainer, pl_module, translator)
 
     def _show(self, trainer, scores: Scores, pairs: list, outputs: list[str]) -> None:
         count = min(self.samples, len(pairs))
         chosen = [i * len(pairs) // count for i in range(count)]
         blocks = [
-            f"source     {pairs[i].source}\noutput     {outputs[i]}\nreference  {pairs[i].target}"
+            f"source     {normalize(pairs[i].source)}\n"  # a line, whatever the file has in it
+            f"output     {outputs[i]}\n"
+            f"reference  {normalize(pairs[i].target)}"
             for i in chosen
         ]
+        step = f"step {trainer.global_step}: " if trainer.state.fn == "fit" else ""
         heading = (
-            f"step {trainer.global_step}: BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
+            f"{step}BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
             f"exactly right {scores.exact} of {scores.sentences}"
         )
-        text = "\n\n".join([heading, *blocks])
+        warning = copying([pair.source for pair in pairs], outputs)
+        text = "\n\n".join([heading, *([warning] if warning else []), *blocks])
         tqdm.write(text + "\n", file=sys.stderr)  # above the progress bar, not through it
         if isinstance(trainer.logger, TensorBoardLogger):
             # Indented by four spaces it is a code block: no sign of a sentence becomes markup.
@@ -90,17 +95,27 @@ class TranslateValidation(Callback):
         output = translator.translate([self.heatmap])[0]
         attention = word_attention(pl_module.model, pl_module.tokenizer, self.heatmap, output)
         figure = attention_heatmap(attention, f"{self.heatmap} (step {trainer.global_step})")
-        trainer.logger.experiment.add_figure("cross_attention", figure, trainer.global_step)
+        trainer.logger.experiment.add_image(
+            "cross_attention", pixels(figure), trainer.global_step, dataformats="HWC"
+        )
 
 
-def checkpoints(folder: str) -> list[ModelCheckpoint]:
-    """best.ckpt by validation BLEU, and last.ckpt after every validation.
+class LastCheckpoint(ModelCheckpoint):
+    """last.ckpt after every validation, and after every epoch that ends without one."""
+
+    def on_train_epoch_end(self, trainer, pl_module) -> None:
+        if self._last_global_step_saved != trainer.global_step and not trainer.fast_dev_run:
+            self._save_topk_checkpoint(trainer, self._monitor_candidates(trainer))
+
+
+def checkpoints(folder: str) -> tuple[ModelCheckpoint, LastCheckpoint]:
+    """best.ckpt by validation BLEU, and last.ckpt.
 
     Two callbacks, because Lightning's `save_last` writes only when there is a new best. The best
     comes first, so that last.ckpt knows of it and a resumed run keeps it.
     """
     common = {"dirpath": folder, "enable_version_counter": False, "save_on_train_epoch_end": False}
-    return [
+    return (
         ModelCheckpoint(filename="best", monitor="val/bleu", mode="max", **common),
-        ModelCheckpoint(filename="last", **common),
-    ]
+        LastCheckpoint(filename="last", **common),
+    )

@@ -10,7 +10,7 @@ import lightning
 import torch
 from torch.utils.data import DataLoader
 
-from translate.errors import UserError
+from translate.errors import UsageError, UserError
 from translate.text.batching import (
     Example,
     TokenBatchSampler,
@@ -71,6 +71,12 @@ class TranslationData(lightning.LightningDataModule):
             for name, least in smallest.items()
             if getattr(self, name) < least
         ]
+        for name, files in self.files.items():
+            if files not in (None, ParallelFiles()):
+                try:
+                    files.check(f"data.{name}")
+                except UsageError as error:
+                    faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
         self.tokenizer: Tokenizer | None = None  # set from a checkpoint before it is resumed
@@ -94,6 +100,9 @@ class TranslationData(lightning.LightningDataModule):
                 f"{len(self._train):,} pairs to train on, {len(self._valid):,} to validate on, "
                 f"{len(self.tokenizer):,} pieces"
             )
+
+    def batches_per_epoch(self) -> int:
+        return len(self._sampler(self._train, shuffle=True))
 
     def read(self, name: str) -> list[Pair]:
         """The pairs of "train", "valid" or "test"; UserError where the config names none."""
@@ -145,7 +154,8 @@ class TranslationData(lightning.LightningDataModule):
 
     def train_dataloader(self) -> DataLoader:
         """Batches by token budget; a run that stopped inside an epoch goes on where it was."""
-        self.train_sampler = self._sampler(self._train, shuffle=True)
+        # To overfit a few batches they must be the same ones in every epoch.
+        self.train_sampler = self._sampler(self._train, shuffle=not self.trainer.overfit_batches)
         self.train_sampler.set_epoch(self.trainer.current_epoch)
         done = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
         self.train_sampler.skip_batches(min(done, len(self.train_sampler)))

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import logging
+import signal
 import time
 import warnings
 from argparse import ArgumentError
-from dataclasses import asdict
 from pathlib import Path
 
-import torch
+from jsonargparse import Namespace
 from jsonargparse.typing import register_type
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
-from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.bundle import find_model, load_bundle
+from translate.decoding.bundle import Bundle, find_model, load_bundle
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
-from translate.text.corpus import Pair, ParallelFiles
 from translate.training.callbacks import ProgressBar, TranslateValidation, checkpoints
+from translate.training.curves import Curves
 from translate.training.data import TranslationData, say
+from translate.training.evaluate import print_scores
+from translate.training.limits import check_early_stopping, check_trainer
 from translate.training.messages import explain
 from translate.training.module import TranslationModule
+from translate.training.resume import Resumed
 from translate.training.run import RunFolder
-from translate.training.scores import Scores, score
 
 # A path in a config file is meant from that file, one on the command line from the working
 # directory. jsonargparse reads a config file with its folder as the working directory.
@@ -42,6 +43,7 @@ _QUIET = (
     ".*smaller than the logging interval.*",  # `TranslationModule.on_train_start` sees to it
     ".*dataloader is not resumable.*",  # it is: `TranslationData.train_dataloader` skips
     ".*exists and is not empty.*",  # a resumed run goes on in its own folder
+    ".*The dirpath has changed.*",  # a checkpoint that was moved is resumed in a new folder
     ".*instantiate_classes.*was deprecated.*",  # inside Lightning
     ".*JsonargparseDeprecationWarning.*",
     ".*LeafSpec.*is deprecated.*",
@@ -53,7 +55,8 @@ class TranslationCLI(LightningCLI):
 
     def __init__(self, args: list[str]) -> None:
         self.args = args
-        self.resumed: Path | None = None
+        self.folder: RunFolder | None = None
+        self.resumed: Resumed | None = None
         settings = {"exit_on_error": False, "allow_abbrev": False}
         super().__init__(
             TranslationModule,
@@ -79,8 +82,9 @@ class TranslationCLI(LightningCLI):
         return dict.fromkeys(("fit", "validate", "test"), unused)
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        runs = Path("runs").absolute()  # so that a printed config means the same everywhere
         parser.add_argument("--name", type=str, help="folder in runs; default: the config's name")
-        parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of all runs")
+        parser.add_argument("--runs", type=Path, default=runs, help="folder of all runs")
         parser.add_lightning_class_args(EarlyStopping, "early_stopping")
         parser.set_defaults(
             {
@@ -105,32 +109,47 @@ class TranslationCLI(LightningCLI):
         """Lightning would let settings stored in a checkpoint override the command line."""
 
     def instantiate_classes(self) -> None:
+        """All contradictions of all sections in one message, before any data is read."""
+        parser, settings = self._parser(self.subcommand), self.config[self.subcommand]
+        faults = check_early_stopping(settings.early_stopping)
+        early_stopping = {} if faults else {"early_stopping": settings.early_stopping}
+        for section in ("model", "data", "translations") if not faults else ():
+            try:
+                parser.instantiate(Namespace({section: settings[section], **early_stopping}))
+            except ValueError as error:
+                faults.append(str(error))
+        if faults:
+            raise UsageError("; ".join(faults))
         try:
             super().instantiate_classes()
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        except (ValueError, ModuleNotFoundError) as error:
+            raise UsageError(" ".join(str(error).split())) from None
 
     def instantiate_trainer(self, **kwargs: object) -> Trainer:
         """Fixed callbacks beside those of the config, so that setting one drops none."""
         settings = self.config[self.subcommand]
-        trainer = settings.trainer
-        self.folder = self._choose_folder(settings) if self.subcommand == "fit" else None
+        if self.subcommand == "fit":
+            self.folder = self._choose_folder(settings)
         ours = []
-        if trainer.enable_progress_bar is not False:
+        if settings.trainer.enable_progress_bar is not False:
             ours.append(ProgressBar(refresh_rate=5))
-        if self.folder and trainer.enable_checkpointing is not False:
-            ours += checkpoints(str(self.folder.checkpoints))
+        self.best = None
+        if self.folder and settings.trainer.enable_checkpointing is not False:
+            self.best, last = checkpoints(str(self.folder.checkpoints))
+            ours += [self.best, last]
         self.trainer_defaults["callbacks"] = ours
-        if trainer.logger in (None, True):
-            kwargs["logger"] = self.folder is not None and TensorBoardLogger(
-                self.folder.runs, self.folder.name, self.folder.version, default_hp_metric=False
-            )
-        return super().instantiate_trainer(**kwargs)
+        if settings.trainer.logger in (None, True):
+            steps = self.resumed.steps if self.resumed else None
+            kwargs["logger"] = self.folder is not None and Curves(self.folder, steps)
+        trainer = super().instantiate_trainer(**kwargs)
+        if isinstance(trainer.logger, Curves):
+            trainer.logger.updates = lambda: trainer.global_step
+        return trainer
 
-    def _choose_folder(self, settings) -> RunFolder:
+    def _choose_folder(self, settings: Namespace) -> RunFolder:
         if settings.ckpt_path:
-            self.resumed = _checkpoint_to_resume(Path(settings.ckpt_path))
-            folder = RunFolder.of_checkpoint(self.resumed)
+            self.resumed = Resumed.read(Path(settings.ckpt_path))
+            folder = RunFolder.of_checkpoint(self.resumed.path)
             if folder is not None:
                 return folder
         name = settings.name or (Path(settings.config[-1]).stem if settings.config else "run")
@@ -138,111 +157,85 @@ class TranslationCLI(LightningCLI):
 
     def before_fit(self) -> None:
         """Everything that can be refused is refused before a folder is made."""
-        if self.trainer.world_size > 1:
-            raise UsageError(
-                f"training runs on one device, not {self.trainer.world_size}: "
-                "set --trainer.devices 1"
-            )
         if self.resumed:
-            self._prepare_to_resume(self.resumed)
+            self.resumed.check_model(self.model.shape)
+            self.resumed.check_left(self.trainer.max_epochs, self.trainer.max_steps)
+            self.datamodule.tokenizer = self.resumed.bundle.tokenizer
+            self.config_init.fit.ckpt_path = str(self.resumed.path)
+        check_trainer(self.trainer)
         self.datamodule.setup("fit")
+        check_trainer(self.trainer, self.datamodule.batches_per_epoch())
+        if self.resumed:
+            say(f"going on after {self.resumed.steps} updates: {self.resumed.path}")
         if not self.trainer.fast_dev_run:
+            self.config.fit.name = self.folder.name  # not that of the file that is written
             self.folder.save_config(self._parser("fit").dump(self.config.fit, skip_none=False))
         self.started = time.monotonic()
 
-    def _prepare_to_resume(self, path: Path) -> None:
-        bundle = load_bundle(path)
-        stored = asdict(bundle.model.config)
-        changed = [
-            f"{key} is {stored[key]} in the checkpoint, {value} in the config"
-            for key, value in self.model.shape.items()
-            if stored[key] != value
-        ]
-        if changed:
-            raise UsageError(f"{path}: another model: {'; '.join(changed)}")
-        self.datamodule.tokenizer = bundle.tokenizer
-        self.config_init.fit.ckpt_path = str(path)
-        epochs, steps = _progress(path)
-        most_epochs, most_steps = self.trainer.max_epochs, self.trainer.max_steps
-        if epochs >= (most_epochs or -1) >= 0 or steps >= most_steps >= 0:
-            raise UserError(
-                f"{path}: nothing left to train: {epochs} epochs and {steps} steps are done, of "
-                f"max_epochs {most_epochs} and max_steps {most_steps} (-1: no limit); "
-                "raise --trainer.max_epochs to go on"
-            )
+    def fit(self, **arguments: object) -> None:
+        try:
+            self.trainer.fit(**arguments)
+        except SystemExit:  # Lightning's answer to Ctrl-C, which it then ignores for good
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if (self.folder.checkpoints / "last.ckpt").is_file():
+                say(f"\ntranslate: interrupted; to go on: {self.folder.resume_command()}")
+            else:
+                say("\ntranslate: interrupted before the first checkpoint: nothing to go on from")
+            raise KeyboardInterrupt from None
 
     def after_fit(self) -> None:
         """Mark the run as finished and say what to do with it."""
-        best = self.trainer.checkpoint_callback
-        if self.trainer.fast_dev_run or best is None:
+        if self.trainer.fast_dev_run:
             return
-        bleu = None if best.best_model_score is None else float(best.best_model_score)
+        early = self.trainer.early_stopping_callback
+        if early is not None and early.wait_count >= early.patience:
+            say(f"stopped early: {early.patience} validations without a better {early.monitor}")
+        if self.best is not None:
+            self._save_result()
+        if isinstance(self.trainer.logger, Curves):
+            print(self.folder.tensorboard_command())
+        if self.best is not None:
+            example = self.config.fit.translations.heatmap or "This is an example"
+            print(self.folder.decode_command(example))
+
+    def _save_result(self) -> None:
+        best = self.best.best_model_score
+        if best is None:
+            say("no validation took place: no best.ckpt, only last.ckpt")
+        else:
+            print(f"best validation BLEU {float(best):.2f}: {self.best.best_model_path}")
         self.folder.save_result(
             {
-                "best_bleu": bleu,
-                "best_checkpoint": best.best_model_path,
+                "best_bleu": None if best is None else float(best),
+                "best_checkpoint": self.best.best_model_path or None,
                 "epochs": self.trainer.current_epoch,
                 "steps": self.trainer.global_step,
                 "seconds": round(time.monotonic() - self.started, 1),
             }
         )
-        if bleu is not None:
-            print(f"best validation BLEU {bleu:.2f}: {best.best_model_path}")
-        for command in self.folder.commands(self.config.fit.translations.heatmap):
-            print(command)
 
     def validate(self, *, ckpt_path: str | None, **_: object) -> None:
         """Loss, BLEU and sample translations on the validation data."""
-        path = _announced(ckpt_path)
-        self.datamodule.tokenizer = load_bundle(path).tokenizer
-        self.trainer.validate(
-            self.model, datamodule=self.datamodule, ckpt_path=str(path), verbose=False
-        )
+        bundle = _announced(ckpt_path)
+        self.model.adopt(bundle.model, bundle.tokenizer)
+        self.datamodule.tokenizer = bundle.tokenizer
+        self.datamodule.max_length = bundle.model.config.max_length
+        self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         for name, value in sorted(self.trainer.callback_metrics.items()):
             print(f"{name:<16} {float(value):.4f}")
 
     def test(self, *, ckpt_path: str | None, **_: object) -> None:
-        """Scores of the test set and of each challenge file; the model sees sources only."""
-        bundle = load_bundle(_announced(ckpt_path))
+        """Scores of the test set and of each challenge file."""
+        bundle = _announced(ckpt_path)
         model = bundle.model.to(self.trainer.strategy.root_device)
-        translator = Translator(model, bundle.tokenizer)
-
-        def score_pairs(pairs: list[Pair]) -> Scores:
-            outputs = translator.translate([pair.source for pair in pairs])
-            return score(outputs, [pair.target for pair in pairs])
-
-        scores = score_pairs(self.datamodule.read("test"))
-        print(f"test: {scores.sentences} sentences, greedy")
-        print(f"BLEU {scores.bleu:6.2f}  {scores.bleu_signature}")
-        print(f"chrF {scores.chrf:6.2f}  {scores.chrf_signature}")
-        print(f"exactly right {scores.exact_share:.1%} ({scores.exact} of {scores.sentences})")
-        files = self.datamodule.challenge_files()
-        if files:
-            print(f"\n{'challenge':<16} {'exactly right':>20} {'BLEU':>7} {'chrF':>7}")
-        for path in files:
-            scores = score_pairs(ParallelFiles(tsv=path).read("data.challenge").pairs)
-            right = f"{scores.exact_share:.1%} ({scores.exact} of {scores.sentences})"
-            print(f"{path.stem:<16} {right:>20} {scores.bleu:7.2f} {scores.chrf:7.2f}", flush=True)
+        print_scores(Translator(model, bundle.tokenizer), self.datamodule)
 
 
-def _announced(given: str | None) -> Path:
+def _announced(given: str | None) -> Bundle:
     """The model meant, said on stderr."""
     path = find_model(given)
     say(f"model: {path}")
-    return path
-
-
-def _checkpoint_to_resume(given: Path) -> Path:
-    """Training goes on from the last state of a run, not from its best one."""
-    last = [given / "last.ckpt", given / "checkpoints" / "last.ckpt"]
-    return next((path for path in last if path.is_file()), None) or find_model(given)
-
-
-def _progress(path: Path) -> tuple[int, int]:
-    """Whole epochs and updates that a checkpoint has behind it."""
-    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-    batches = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
-    return checkpoint["epoch"] + bool(batches["is_last_batch"]), checkpoint["global_step"]
+    return load_bundle(path)
 
 
 def main(argv: list[str]) -> int:
@@ -259,4 +252,6 @@ def main(argv: list[str]) -> int:
     except MisconfigurationException as error:
         say(f"translate: {str(error).splitlines()[0]}")
         return UsageError.exit_code
+    except KeyboardInterrupt:
+        return 130
     return 0

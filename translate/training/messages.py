@@ -17,7 +17,12 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
     if found := re.search(r"not accepted before subcommand '(\w+)'", message):
         return f"put --config after {found[1]}: translate {found[1]} --config FILE"
     if found := re.match(r'Parser key "([^"]+)":\s*(.*)', message, re.DOTALL):
-        return f"{place}: {found[1]}: {_wrong_value(found[2])}"
+        if found[1] == "config":
+            return _wrong_value(found[2])
+        given = any(re.match(rf"--{re.escape(found[1])}\+?(=|$)", arg) for arg in args)
+        return f"{'command line' if given else place}: {found[1]}: {_wrong_value(found[2])}"
+    if message.startswith("Unexpected config"):
+        return f"{place}: no settings in it; it should read like configs/tiny.yaml"
     if message.startswith("Problems parsing config"):
         line = re.search(r"line (\d+)", message)
         return f"{place}{f':{line[1]}' if line else ''}: not YAML: {message.splitlines()[-2]}"
@@ -26,17 +31,15 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
 
 def _place(args: Sequence[str]) -> str:
     """The config files among the arguments, or the command line."""
-    files = [
-        value
-        for option, value in zip(args, [*args[1:], ""], strict=True)
-        if option in ("-c", "--config")
-    ]
+    pairs = zip(args, [*args[1:], ""], strict=True)
+    files = [value for option, value in pairs if option in ("-c", "--config")]
     files += [arg.split("=", 1)[1] for arg in args if arg.startswith("--config=")]
     return ", ".join(files) or "command line"
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
-    known = list(known)
+    known = {key[:end] for key in known for end in (*_dots(key), len(key))}  # sections too
+    known = sorted(known)
     last = {name.rpartition(".")[2]: name for name in known}
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     if not close:  # the right word in the wrong section
@@ -45,10 +48,28 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else "; `translate fit --help` lists them all"
 
 
+def _dots(key: str) -> list[int]:
+    return [index for index, character in enumerate(key) if character == "."]
+
+
 def _wrong_value(text: str) -> str:
-    expected = re.match(r"Expected an? (.+?)\. Got value: (.*)", text, re.DOTALL)
-    if not expected:
+    value = re.search(r"(?:Got value|Given value): (.*)", text)
+    kinds = [
+        _plain(kind) for kind in re.findall(r"Expected an? (.+?)(?:\. Got value.*)?\n", text + "\n")
+    ]
+    if not value or not kinds:
         return " ".join(text.split())[:300]
-    kind = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", expected[1]).replace("typing.", "")
-    hint = "; put text in quotes" if kind == "str" else ""
-    return f"expected {kind}, got {expected[2]}{hint}"
+    kinds = [kind for kind in dict.fromkeys(kinds) if kind != "NoneType"]
+    hint = "; put text in quotes" if kinds == ["str"] else ""
+    return f"expected {' or '.join(kinds)}, got {value[1]}{hint}"
+
+
+def _plain(kind: str) -> str:
+    """Python's name of a type as a person would write it."""
+    kind = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", kind)
+    kind = re.sub(r"(?:typing\.)?Literal\[(.*)\]", r"\1", kind)
+    return re.sub(
+        r"(path but \S+ either not accessible or invalid|dot import path string).*",
+        "class path",
+        kind,
+    )

@@ -15,7 +15,18 @@ from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.batching import Batch
 from translate.text.tokenizer import Tokenizer
 from translate.training.objective import Loss, label_smoothed_cross_entropy
+from translate.training.resume import make_resumable
 from translate.training.schedule import learning_rate
+
+# What a validation logs, and which direction is the better one.
+VALIDATION_METRICS = {
+    "val/bleu": "max",
+    "val/chrf": "max",
+    "val/exact_match": "max",
+    "val/loss": "min",
+    "val/nll": "min",
+    "val/perplexity": "min",
+}
 
 
 class TranslationModule(lightning.LightningModule):
@@ -75,7 +86,9 @@ class TranslationModule(lightning.LightningModule):
         self.model: Transformer
         self._tokens_in_update = 0  # real target tokens since the last update
         self._val_losses: list[Loss] = []
-        self._clock: tuple[float, int] = (0.0, 0)  # (seconds, target tokens) of the last log
+        self._tokens_since_log = 0
+        self._clock = 0.0  # when that count began, in seconds; moved on by pauses
+        self._pause = 0.0  # when validation began
 
     def _check_settings(self) -> None:
         faults = []
@@ -103,6 +116,10 @@ class TranslationModule(lightning.LightningModule):
                 vocab_size=len(self.tokenizer), pad_id=self.tokenizer.pad_id, **self.shape
             )
         )
+
+    def adopt(self, model: Transformer, tokenizer: Tokenizer) -> None:
+        """Take a trained model, whatever the settings say, instead of building one."""
+        self.model, self.tokenizer = model, tokenizer
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW with β₂ = 0.98, which follows the fast-changing gradients of embeddings better
@@ -151,7 +168,7 @@ class TranslationModule(lightning.LightningModule):
             self.global_step,
             peak=self.peak_learning_rate,
             warmup_steps=self.warmup_steps,
-            total_steps=int(self.trainer.estimated_stepping_batches),
+            total_steps=self.trainer.estimated_stepping_batches,
         )
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -164,7 +181,9 @@ class TranslationModule(lightning.LightningModule):
     def on_train_start(self) -> None:
         """A corpus of three pairs has one batch an epoch and still shows its curve."""
         trainer = self.trainer
-        trainer.log_every_n_steps = min(trainer.log_every_n_steps, trainer.num_training_batches)
+        updates = -(-trainer.num_training_batches // trainer.accumulate_grad_batches)
+        trainer.log_every_n_steps = min(trainer.log_every_n_steps, updates)
+        self._clock = time.perf_counter()
 
     def on_train_batch_end(self, outputs: object, batch: Batch, batch_idx: int) -> None:
         """A run that `max_steps` ends inside an epoch is validated too, and leaves checkpoints."""
@@ -176,15 +195,16 @@ class TranslationModule(lightning.LightningModule):
         self.trainer.datamodule.train_sampler.set_epoch(self.current_epoch)
 
     def _log_speed(self) -> None:
+        self._tokens_since_log += self._tokens_in_update
+        if (self.global_step + 1) % max(1, self.trainer.log_every_n_steps):
+            return
         now = time.perf_counter()
-        then, tokens = self._clock
-        tokens += self._tokens_in_update
-        if now - then > 1 and then > 0:
-            self.log("train/tokens_per_second", tokens / (now - then), prog_bar=True, batch_size=1)
-            then, tokens = now, 0
-        self._clock = (then or now, tokens)
+        speed = self._tokens_since_log / max(now - self._clock, 1e-9)
+        self.log("train/tokens_per_second", speed, prog_bar=True, batch_size=1)
+        self._clock, self._tokens_since_log = now, 0
 
     def on_validation_start(self) -> None:
+        self._pause = time.perf_counter()
         self._val_losses.clear()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
@@ -200,8 +220,9 @@ class TranslationModule(lightning.LightningModule):
         self.log("val/perplexity", math.exp(min(nll, 700.0)), batch_size=count)
 
     def on_validation_end(self) -> None:
-        self._clock = (0.0, 0)  # validation is no training time
+        self._clock += time.perf_counter() - self._pause  # validation is no training time
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """A checkpoint is a whole model: weights, shape and tokenizer."""
+        """A checkpoint is a whole model (weights, shape and tokenizer) that can be resumed."""
+        make_resumable(checkpoint["loops"])
         checkpoint["translate"] = checkpoint_entry(self.model.config, self.tokenizer)

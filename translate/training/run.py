@@ -15,7 +15,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from translate.errors import UserError
+from translate.errors import UsageError, UserError
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,14 @@ class RunFolder:
 
     @classmethod
     def new(cls, runs: Path, name: str) -> RunFolder:
-        """The next free version of `name`; existing ones are never touched."""
-        taken = [
-            int(path.name.removeprefix("version_"))
-            for path in (runs / name).glob("version_*")
-            if path.name.removeprefix("version_").isdigit()
-        ]
+        """The next free version of `name`; existing ones are never touched.
+
+        Raises:
+            UsageError: a name that is no folder's name.
+        """
+        if name in (".", "..") or Path(name).name != name:
+            raise UsageError(f"name must be that of one folder, not {name!r}")
+        taken = [version_number(path) for path in (runs / name).glob("version_*")]
         return cls(runs, name, f"version_{max(taken, default=-1) + 1}")
 
     @classmethod
@@ -68,13 +70,25 @@ class RunFolder:
         unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(self.path / "result.json")
 
-    def commands(self, example: str) -> list[str]:
-        """What to type next, with absolute, quoted paths: they work from any folder."""
+    # What to type next, with absolute, quoted paths: it works from any folder.
+
+    def tensorboard_command(self) -> str:
+        return f"tensorboard --logdir {_quoted(self.path.resolve().parent)}"
+
+    def decode_command(self, example: str) -> str:
+        return f"translate decode --model {_quoted(self.path.resolve())} {_quoted(example)}"
+
+    def resume_command(self) -> str:
         path = self.path.resolve()
-        return [
-            f"tensorboard --logdir {_quoted(path.parent)}",
-            f"translate decode --model {_quoted(path)} {_quoted(example)}",
-        ]
+        checkpoint = path / "checkpoints" / "last.ckpt"
+        config = max(path.glob("config*.yaml"), key=lambda file: file.stat().st_mtime_ns)
+        return f"translate fit --config {_quoted(config)} --ckpt_path {_quoted(checkpoint)}"
+
+
+def version_number(path: Path) -> int:
+    """version_10 comes after version_9; -1 for any other name."""
+    digits = path.name.removeprefix("version_")
+    return int(digits) if digits.isdecimal() else -1
 
 
 def _quoted(text: object) -> str:

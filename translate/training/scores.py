@@ -31,8 +31,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
     """Score outputs against one reference each, as they came (cased, with punctuation).
 
     BLEU: Papineni et al. 2002, with sacreBLEU's 13a tokenisation (Post 2018); chrF: Popović 2015.
-    BLEU needs word sequences of length 4: on a set of two-word sentences it is 0 even when all
-    is right, and `exact` is the number to read.
+    BLEU counts sequences of up to four words. Where no reference has four words, those are
+    counted that exist (the signature then says "eff:yes"): otherwise BLEU would be 0 even when
+    all is right, and the best checkpoint would be the first one.
     Raises UserError where there is nothing to score or the counts differ; sacreBLEU itself
     would raise IndexError for the one and return 0.0 for the other.
     """
@@ -44,6 +45,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
     if not references:
         raise UserError("no sentences to score")
     bleu, chrf = BLEU(), CHRF()
+    if all(len(bleu.tokenizer(reference).split()) < 4 for reference in references):
+        bleu = BLEU(effective_order=True)
     streams = [list(references)]  # a list of reference *streams*, not of sentences
     return Scores(
         sentences=len(references),
@@ -55,4 +58,18 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
         ),
         bleu_signature=str(bleu.get_signature()),
         chrf_signature=str(chrf.get_signature()),
+    )
+
+
+def copying(sources: Sequence[str], outputs: Sequence[str]) -> str:
+    """A warning if most outputs equal their source, else ""."""
+    same = sum(
+        normalize(source) == normalize(output)
+        for source, output in zip(sources, outputs, strict=True)
+    )
+    if 2 * same <= len(outputs):
+        return ""
+    return (
+        f"warning: {same} of {len(outputs)} translations equal their source: "
+        "are source and target the same file, or swapped?"
     )

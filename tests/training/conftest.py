@@ -1,0 +1,196 @@
+"""Training in miniature: a few dozen pairs, a model of a few thousand weights, a second a run."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from lightning.pytorch import Callback
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from translate.training.fit import TranslationCLI, main
+
+WORDS = [("cat", "Katze"), ("house", "Haus"), ("tree", "Baum"), ("day", "Tag"), ("man", "Mann")]
+PLACES = [("here", "hier"), ("there", "dort"), ("at home", "zu Hause"), ("in the sun", "im Licht")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small only wait for each other on several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@dataclass
+class Outcome:
+    """What one command left behind."""
+
+    code: int
+    out: str
+    err: str
+    runs: Path
+
+    @property
+    def folder(self) -> Path:
+        """The newest version folder."""
+        return max(self.runs.glob("*/version_*"), key=lambda path: int(path.name[8:]))
+
+    @property
+    def files(self) -> list[str]:
+        """What the run left, TensorBoard's long name shortened."""
+        names = [path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()]
+        return sorted(str(name).partition(".tfevents")[0] for name in names)
+
+    def checkpoint(self, name: str = "last") -> dict:
+        path = self.folder / "checkpoints" / f"{name}.ckpt"
+        return torch.load(path, map_location="cpu", weights_only=True)
+
+    def weights(self) -> torch.Tensor:
+        """All of last.ckpt's weights in one row."""
+        state = self.checkpoint()["state_dict"]
+        return torch.cat([tensor.flatten() for tensor in state.values()])
+
+    def events(self) -> EventAccumulator:
+        return EventAccumulator(str(self.folder), {"images": 0, "tensors": 0}).Reload()
+
+    def curve(self, tag: str) -> list[tuple[int, float]]:
+        """(update, value) pairs."""
+        return [(event.step, event.value) for event in self.events().Scalars(tag)]
+
+    def steps(self, tag: str) -> list[int]:
+        return [step for step, _ in self.curve(tag)]
+
+
+@contextlib.contextmanager
+def _working_in(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def command(folder: Path, name: str, config: dict | Path | None, *args: object) -> Outcome:
+    """Run a command in this process with `folder` as the working directory."""
+    arguments = [name]
+    if isinstance(config, dict):
+        path = folder / "my.yaml"
+        path.write_text(yaml.safe_dump(config), encoding="utf-8")
+        config = path
+    if config is not None:
+        arguments += ["--config", str(config)]
+    out, err = io.StringIO(), io.StringIO()
+    with _working_in(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([*arguments, *map(str, args)])
+    return Outcome(code, out.getvalue(), err.getvalue(), folder / "runs")
+
+
+@pytest.fixture
+def run(tmp_path) -> Callable[..., Outcome]:
+    """run("fit", config, "--trainer.max_epochs", 2) in an empty folder."""
+    return lambda *args: command(tmp_path, *args)
+
+
+def tiny_settings(folder: Path) -> dict:
+    """The smallest run: 4 batches an epoch."""
+    pairs = [
+        (f"The {word} and the {other} are {place}.", f"{wort} und {anderes} sind {ort}.")
+        for word, wort in WORDS
+        for other, anderes in WORDS[:2]
+        for place, ort in PLACES
+    ]
+    pairs = random.Random(0).sample(pairs, len(pairs))
+    for name, part in {"train": pairs[:30], "valid": pairs[30:36], "test": pairs[36:]}.items():
+        text = "".join(f"{source}\t{target}\n" for source, target in part)
+        (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
+    return {
+        "data": {
+            **{name: {"tsv": str(folder / f"{name}.tsv")} for name in ("train", "valid", "test")},
+            "vocab_size": 120,
+            "batch_tokens": 160,
+        },
+        "model": {
+            "d_model": 16,
+            "n_heads": 2,
+            "d_ff": 32,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "dropout": 0.0,
+            "max_length": 40,
+            "warmup_steps": 2,
+        },
+        "trainer": {
+            "max_epochs": 1,
+            "accelerator": "cpu",
+            "enable_progress_bar": False,
+            "log_every_n_steps": 1,
+        },
+    }
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory) -> dict:
+    return tiny_settings(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def settings(tiny) -> dict:
+    """A config of the smallest run, for a test to change before it is written."""
+    return copy.deepcopy(tiny)
+
+
+@pytest.fixture(scope="session")
+def finished(tiny, tmp_path_factory) -> Outcome:
+    """A run of two epochs that tests look at and leave as it is."""
+    config = copy.deepcopy(tiny)
+    config["trainer"]["max_epochs"] = 2
+    return command(tmp_path_factory.mktemp("finished"), "fit", config)
+
+
+class Watcher(Callback):
+    """Notes what each batch was, at which rate it was learned, and acts at a given update."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, list[int]]] = []  # (epoch, indices of the pairs)
+        self.rates: list[float] = []
+        self.gradients: list[torch.Tensor] = []
+        self.training: list[bool] = []
+        self.at: dict[int, Callable[[], None]] = {}
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        self.training.append(pl_module.training and pl_module.model.training)
+        if action := self.at.get(trainer.global_step):
+            action()
+        self.batches.append((trainer.current_epoch, sorted(batch.indices.tolist())))
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
+        self.rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+        gradients = [p.grad.flatten() for p in pl_module.parameters() if p.grad is not None]
+        self.gradients.append(torch.cat(gradients).clone())
+
+
+@pytest.fixture
+def watcher(monkeypatch) -> Watcher:
+    """Sees the training of every run in this test."""
+    watcher = Watcher()
+    make = TranslationCLI.instantiate_trainer
+
+    def make_watched(self, **kwargs):
+        trainer = make(self, **kwargs)
+        trainer.callbacks.append(watcher)
+        return trainer
+
+    monkeypatch.setattr(TranslationCLI, "instantiate_trainer", make_watched)
+    return watcher

@@ -1,0 +1,78 @@
+"""Label-smoothed cross entropy as sums."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from translate.text.batching import Batch
+from translate.training.module import TranslationModule
+from translate.training.objective import label_smoothed_cross_entropy
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+def test_the_loss_is_pytorchs_and_so_is_its_gradient(smoothing):
+    logits = torch.randn(9, 23, requires_grad=True)
+    targets = torch.randint(23, (9,))
+    ours = label_smoothed_cross_entropy(logits, targets, smoothing)
+    theirs = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(ours.loss, theirs)
+    torch.testing.assert_close(ours.nll, F.cross_entropy(logits, targets, reduction="sum"))
+    assert ours.count == 9
+    torch.testing.assert_close(
+        *(torch.autograd.grad(loss, logits, retain_graph=True)[0] for loss in (ours.loss, theirs))
+    )
+
+
+@pytest.mark.parametrize("scale", [1e4, -1e4])
+def test_extreme_logits_give_a_finite_loss_and_gradient(scale):  # T05
+    logits = (torch.eye(5) * scale).requires_grad_()
+    loss = label_smoothed_cross_entropy(logits, torch.arange(5), 0.1).loss
+    loss.backward()
+    assert loss.isfinite()
+    assert logits.grad.isfinite().all()
+
+
+def test_no_target_at_all_costs_nothing_and_poisons_nothing():  # T06
+    logits = torch.randn(0, 5, requires_grad=True)
+    result = label_smoothed_cross_entropy(logits, torch.zeros(0, dtype=torch.int64), 0.1)
+    result.loss.backward()
+    assert [part.item() for part in result[:2]] == [0.0, 0.0]
+
+
+@pytest.fixture
+def module(model):
+    module = TranslationModule(d_model=16)
+    module.model = model
+    return module
+
+
+def padded(row: list[int], width: int) -> list[int]:
+    return row + [0] * (width - len(row))
+
+
+def test_pad_columns_and_their_absence_leave_the_loss_the_same(module):  # T04 T05
+    def loss(width: int):
+        rows = [[5, 6, 7], [8, 9, 3]]
+        tgt_in = torch.tensor([padded([2, *row[:-1]], width) for row in rows])
+        tgt_out = torch.tensor([padded(row, width) for row in rows])
+        src = torch.tensor([padded([4, 3], width)] * 2)
+        return module.loss(Batch(src, tgt_in, tgt_out, torch.arange(2)))
+
+    bare, wide = loss(3), loss(13)
+    assert bare.count == wide.count == 6
+    torch.testing.assert_close(wide.loss, bare.loss, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(wide.nll, bare.nll, rtol=1e-6, atol=1e-6)
+
+
+def test_two_batches_cost_what_one_big_batch_costs(module):  # T08
+    def loss(rows: list[int]):
+        targets = [[5, 6, 7, 3], [8, 3, 0, 0], [9, 9, 3, 0]]
+        tgt_out = torch.tensor([targets[row] for row in rows])
+        tgt_in = torch.cat([torch.full((len(rows), 1), 2), tgt_out[:, :-1]], dim=1)
+        return module.loss(Batch(torch.tensor([[4, 3]] * len(rows)), tgt_in, tgt_out, None))
+
+    parts, whole = [loss([0]), loss([1, 2])], loss([0, 1, 2])
+    torch.testing.assert_close(parts[0].loss + parts[1].loss, whole.loss)
+    assert parts[0].count + parts[1].count == whole.count == 9

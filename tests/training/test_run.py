@@ -1,0 +1,74 @@
+"""Run folders: which one, and what to type next."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from translate.errors import UserError
+from translate.training.run import RunFolder
+
+
+def test_versions_count_on_from_the_highest(tmp_path):  # B04
+    for name in ("version_2", "version_10", "version_x", "other"):
+        (tmp_path / "tiny" / name).mkdir(parents=True)
+    assert RunFolder.new(tmp_path, "tiny").path == tmp_path / "tiny" / "version_11"
+    assert RunFolder.new(tmp_path, "new").path == tmp_path / "new" / "version_0"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "/tmp"])
+def test_a_name_is_that_of_one_folder(tmp_path, name):
+    with pytest.raises(UserError, match="name must be that of one folder"):
+        RunFolder.new(tmp_path, name)
+
+
+def test_a_checkpoint_in_a_run_knows_its_run_and_a_moved_one_does_not(tmp_path):
+    run = RunFolder(tmp_path, "tiny", "version_3")
+    assert RunFolder.of_checkpoint(run.checkpoints / "last.ckpt") == run
+    assert RunFolder.of_checkpoint(tmp_path / "last.ckpt") is None
+    assert RunFolder.of_checkpoint(tmp_path / "checkpoints" / "last.ckpt") is None
+
+
+def test_commands_are_absolute_and_quoted(tmp_path, monkeypatch):  # B03
+    monkeypatch.chdir(tmp_path)
+    run = RunFolder(Path("my runs"), "it's", "version_0")
+    run.save_config("a: 1\n")
+    folder = str(tmp_path / "my runs" / "it's")
+    assert shlex.split(run.tensorboard_command()) == ["tensorboard", "--logdir", folder]
+    words = shlex.split(run.decode_command("This is $5"))
+    assert words == ["translate", "decode", "--model", f"{folder}/version_0", "This is $5"]
+    words = shlex.split(run.resume_command())
+    assert words[2:] == [
+        *("--config", f"{folder}/version_0/config.yaml"),
+        *("--ckpt_path", f"{folder}/version_0/checkpoints/last.ckpt"),
+    ]
+    assert '"' in RunFolder(Path("runs"), "plain", "version_0").tensorboard_command()
+
+
+def test_configs_of_resumed_runs_stand_beside_the_first(tmp_path):
+    run = RunFolder(tmp_path, "tiny", "version_0")
+    for text in ("first", "second", "third"):
+        run.save_config(text)
+    assert {path.name: path.read_text() for path in run.path.iterdir()} == {
+        "config.yaml": "first",
+        "config_resumed_1.yaml": "second",
+        "config_resumed_2.yaml": "third",
+    }
+
+
+def test_a_result_is_written_whole(tmp_path):
+    run = RunFolder(tmp_path, "tiny", "version_0")
+    run.save_config("")
+    run.save_result({"best_bleu": 1.5})
+    assert json.loads((run.path / "result.json").read_text()) == {"best_bleu": 1.5}
+    assert sorted(path.name for path in run.path.iterdir()) == ["config.yaml", "result.json"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write the run folder .*file"):
+        RunFolder(tmp_path / "file", "tiny", "version_0").save_config("")

@@ -1,0 +1,52 @@
+"""What Lightning would accept and then do nothing with, or stop at in the middle of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightning.pytorch import Trainer
+
+from translate.errors import UsageError
+from translate.training.module import VALIDATION_METRICS
+
+
+def check_early_stopping(settings: Any) -> list[str]:
+    """What is wrong with `early_stopping`, one entry a fault."""
+    mode = VALIDATION_METRICS.get(settings.monitor)
+    if mode is None:
+        return [
+            f"early_stopping.monitor is {settings.monitor}, which no validation logs: "
+            f"choose one of {', '.join(VALIDATION_METRICS)}"
+        ]
+    if settings.mode != mode:
+        return [f"early_stopping.mode must be {mode} for {settings.monitor}, not {settings.mode}"]
+    return []
+
+
+def check_trainer(trainer: Trainer, batches: int | None = None) -> None:
+    """Refuse what cannot train. `batches` of an epoch are known once the data is read.
+
+    Raises:
+        UsageError: with all that is wrong.
+    """
+    faults = []
+    if trainer.world_size > 1:
+        faults.append(
+            f"training runs on one device, not {trainer.world_size}: set --trainer.devices 1"
+        )
+    nothing = {
+        "max_epochs": trainer.max_epochs,
+        "max_steps": trainer.max_steps,
+        "limit_train_batches": trainer.limit_train_batches,
+    }
+    faults += [
+        f"nothing to train: trainer.{key} is 0" for key, value in nothing.items() if not value
+    ]
+    interval, every = trainer.val_check_interval, trainer.check_val_every_n_epoch
+    if batches and isinstance(interval, int) and every is not None and interval > batches:
+        faults.append(
+            f"trainer.val_check_interval is {interval} batches, but an epoch has {batches}: "
+            "set trainer.check_val_every_n_epoch to null to count across epochs"
+        )
+    if faults:
+        raise UsageError("; ".join(faults))
