@@ -49,9 +49,7 @@ def _read_bytes(path: str | Path, setting: str) -> bytes:
     try:
         data = place.read_bytes()
     except FileNotFoundError:
-        raise UserError(
-            f"no such file: {place}{hint}"
-        ) from None
+        raise UserError(f"no such file: {place}{hint}") from None
     except IsADirectoryError:
         raise UserError(f"a folder, not a file: {place}{hint}") from None
     except OSError as error:

@@ -10,7 +10,6 @@ from argparse import ArgumentError
 from pathlib import Path
 
 from jsonargparse import Namespace
-from jsonargparse.typing import register_type
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
@@ -19,6 +18,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from translate.decoding.bundle import Bundle, find_model, load_bundle
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
+from translate.training import config_types  # noqa: F401 (registers the type of a path)
 from translate.training.callbacks import ProgressBar, TranslateValidation, checkpoints
 from translate.training.curves import Curves
 from translate.training.data import TranslationData, say
@@ -28,15 +28,6 @@ from translate.training.messages import explain
 from translate.training.module import TranslationModule
 from translate.training.resume import Resumed
 from translate.training.run import RunFolder
-
-# A path in a config file is meant from that file, one on the command line from the working
-# directory. jsonargparse reads a config file with its folder as the working directory.
-register_type(
-    Path,
-    serializer=str,
-    deserializer=lambda text: Path(text).expanduser().absolute(),
-    fail_already_registered=False,
-)
 
 _QUIET = (
     ".*does not have many workers.*",  # batches of this size are cheaper than processes

@@ -1,0 +1,201 @@
+"""What may stand in a config and on the command line, and what is said about the rest."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+
+import pytest
+import yaml
+
+from translate.training.fit import main
+
+
+def printed(*args) -> str:
+    """What --print_config writes to standard output; standard error stays empty."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as stop,
+    ):
+        main(["fit", *map(str, args), "--print_config"])
+    assert stop.value.code in (0, None)
+    assert err.getvalue() == ""
+    return out.getvalue()
+
+
+def refused(outcome, code: int, *parts: str) -> None:
+    """One line on stderr, nothing on stdout, nothing on disk."""
+    assert outcome.code == code
+    assert outcome.out == ""
+    assert len(outcome.err.splitlines()) == 1
+    for part in ("translate: ", *parts):
+        assert part in outcome.err
+    assert not outcome.runs.exists()
+
+
+@pytest.mark.parametrize("value", ["1e-3", "1.0e-3", ".001", "0.001"])
+def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
+    path = tmp_path / "my.yaml"
+    path.write_text(f"model:\n  peak_learning_rate: {value}\n")
+    assert yaml.safe_load(printed("--config", path))["model"]["peak_learning_rate"] == 0.001
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "parts"),
+    [
+        ("model", "warmup_steps", "4e3", ["model.warmup_steps: expected int, got 4000.0"]),
+        ("model", "peak_learning_rate", "0,001", ["expected float, got 0,001"]),
+        ("model", "learning_rate", 0.1, ["no setting model.learning_rate", "peak_learning_rate?"]),
+        ("model", "norm", "mid", ["model.norm: expected 'pre', 'post', got mid"]),
+        ("data", "batch_tokens", 2.5, ["data.batch_tokens: expected int, got 2.5"]),
+        ("data", "batch_tokens", 0, ["batch_tokens must be 1 or more, not 0"]),
+        (
+            "trainer",
+            "max_epoch",
+            3,
+            ["no setting trainer.max_epoch; did you mean trainer.max_epochs?"],
+        ),
+        ("trainer", "precision", "fp8", ["trainer.precision: expected", "got fp8"]),
+        ("trainer", "max_epochs", 0, ["nothing to train: trainer.max_epochs is 0"]),
+        ("trainer", "max_steps", 0, ["nothing to train: trainer.max_steps is 0"]),
+        ("trainer", "limit_train_batches", 0, ["trainer.limit_train_batches is 0"]),
+        ("trainer", "accelerator", "abacus", ["abacus"]),
+        ("trainer", "accelerator", "tpu", ["torch_xla"]),
+        ("trainer", "callbacks", "Nothing", ["trainer.callbacks: expected", "got Nothing"]),
+        ("early_stopping", "monitor", "val/blue", ["val/blue, which no validation logs"]),
+        ("early_stopping", "monitor", "val/loss", ["mode must be min for val/loss, not max"]),
+        ("translations", "samples", -1, ["samples must be 0 or more, not -1"]),
+    ],
+)  # L01 L02 L03
+def test_a_wrong_setting_is_refused_with_its_name(run, settings, section, key, value, parts):
+    settings.setdefault(section, {})[key] = value
+    refused(run("fit", settings), 2, *parts)
+
+
+def test_an_unknown_key_names_the_file_and_a_wrong_argument_the_command_line(run, settings):  # L02
+    settings["modle"] = {"d_model": 16}
+    refused(
+        run("fit", settings), 2, "my.yaml: no setting modle.d_model; did you mean model.d_model?"
+    )
+    del settings["modle"]
+    refused(run("fit", settings, "--max_epochs", 3), 2, "did you mean trainer.max_epochs?")
+    refused(run("fit", settings, "--model.d_model", "x"), 2, "command line: model.d_model")
+
+
+def test_all_contradictions_are_told_at_once_before_data_is_read(run, settings):  # L03
+    settings["model"] |= {"dropout": 1.5, "n_heads": 3, "max_length": 0, "label_smoothing": 1}
+    settings["data"] |= {"vocab_size": 2, "train": {"tsv": "nowhere.tsv", "source": "a"}}
+    refused(
+        run("fit", settings), 2,
+        "dropout must lie in [0, 1), not 1.5", "n_heads 3 does not divide d_model 16",
+        "max_length must be at least 2", "label_smoothing must lie in [0, 1), not 1",
+        "vocab_size must be 5 or more, not 2", "data.train.tsv and data.train.source are both set",
+    )  # fmt: skip
+
+
+def test_a_quoted_number_is_a_number(run, settings):  # L03
+    settings["data"]["batch_tokens"] = "160"
+    assert run("fit", settings, "--trainer.fast_dev_run", True).code in (0, 2)
+
+
+@pytest.mark.parametrize("text", ["", "just text\n", "- a\n- b\n", "model: [\n"])
+def test_a_file_that_is_no_config_is_named(run, tmp_path, text):
+    path = tmp_path / "odd.yaml"
+    path.write_text(text)
+    refused(run("fit", path), 2, "odd.yaml")
+    refused(run("fit", tmp_path / "none.yaml"), 2, "none.yaml")
+
+
+def test_bad_data_is_told_with_file_and_line_and_exit_code_1(run, settings, tmp_path):
+    (tmp_path / "latin.tsv").write_bytes(b"a\tb\nGr\xfc\xdfe\tx\n")
+    refused(run("fit", settings, "--data.train.tsv", "latin.tsv"), 1, "latin.tsv:2", "not UTF-8")
+    refused(run("fit", settings, "--data.train.tsv", "none.tsv"), 1, "none.tsv", "data.train.tsv")
+    refused(run("fit", settings, "--data.vocab_size", 8), 1, "vocab_size 8 is too small")
+    refused(run("fit", settings, "--model.max_length", 3), 1, "no pairs left", "30 of 30")  # T23
+
+
+def test_a_validation_that_would_never_come_is_refused(run, settings):
+    outcome = run("fit", settings, "--trainer.val_check_interval", 100)
+    assert outcome.code == 2
+    assert "val_check_interval is 100 batches, but an epoch has 4" in outcome.err
+    assert not outcome.runs.exists()
+
+
+def test_options_before_the_command_are_explained(run):  # L04
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert main(["--config", "my.yaml", "fit"]) == 2
+    assert len(err.getvalue().splitlines()) == 1
+
+
+def test_a_path_in_a_file_is_meant_from_the_file_and_an_argument_from_here(
+    run, settings, tmp_path, monkeypatch
+):  # L06
+    config = tmp_path / "conf" / "my.yaml"
+    config.parent.mkdir()
+    config.write_text("data:\n  train:\n    tsv: train.tsv\nruns: my runs\n")
+    for folder in (tmp_path, tmp_path / "conf"):
+        monkeypatch.chdir(folder)
+        args = ("--config", config, "--data.valid.tsv", "valid.tsv", "--data.challenge", "sets")
+        values = yaml.safe_load(printed(*args))
+        assert values["data"]["train"]["tsv"] == str(tmp_path / "conf" / "train.tsv")
+        assert values["runs"] == str(tmp_path / "conf" / "my runs")
+        assert values["data"]["valid"]["tsv"] == str(folder / "valid.tsv")
+        assert values["data"]["challenge"] == str(folder / "sets")
+    monkeypatch.chdir(tmp_path)
+    assert yaml.safe_load(printed())["runs"] == str(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "yaml", "json"])
+def test_a_path_that_exists_stays_a_path(tmp_path, monkeypatch, suffix):  # L07
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / f"data.{suffix}"
+    path.write_text('{"source": "a"}' if suffix == "json" else "source: a\n")
+    for key in ("data.train.source", "data.train.tsv", "data.tokenizer"):
+        values = yaml.safe_load(printed(f"--{key}", path.name))
+        for part in key.split("."):
+            values = values[part]
+        assert values == str(path)
+
+
+def test_a_printed_config_and_a_saved_one_repeat_the_run(run, finished, tmp_path):  # L09 L13
+    saved = finished.folder / "config.yaml"
+    (tmp_path / "printed.yaml").write_text(printed("--config", saved))
+    for config in (saved, tmp_path / "printed.yaml"):
+        again = run("fit", config, "--runs", tmp_path / "runs", "--translations.heatmap", "")
+        assert again.code == 0
+        assert again.curve("train/loss") == finished.curve("train/loss")
+        assert again.folder.parent.name == "my"
+
+
+@pytest.mark.parametrize("name", ["007", "77950e8", "no", "1_0e3", "my run"])
+def test_a_name_stays_text_also_through_a_saved_config(run, settings, name):  # L12
+    args = ("--trainer.max_steps", 1, "--trainer.logger", False)
+    first = run("fit", settings, "--name", name, *args)
+    again = run("fit", first.folder / "config.yaml")
+    assert again.code == 0
+    assert again.folder == again.runs / name / "version_1"
+
+
+def test_a_name_that_yaml_reads_as_false_asks_for_quotes(run, settings):  # L12
+    settings["name"] = False
+    refused(run("fit", settings), 2, "name: expected str, got False; put text in quotes")
+    del settings["name"]
+    refused(run("fit", settings, "--name", "a/b"), 2, "name must be that of one folder")
+
+
+def test_the_environment_changes_no_setting(run, tmp_path, monkeypatch):  # L10
+    monkeypatch.setenv("FIT__MODEL__D_MODEL", "64")
+    monkeypatch.setenv("PL_FIT__MODEL__D_MODEL", "64")
+    assert yaml.safe_load(printed())["model"]["d_model"] == 128
+
+
+def test_the_shipped_config_is_valid_and_names_files_that_exist(tmp_path, request):
+    root = request.config.rootpath
+    values = yaml.safe_load(printed("--config", root / "configs" / "tiny.yaml"))
+    for side in ("source", "target"):
+        assert Path(values["data"]["train"][side]).is_file()
+    assert Path(values["data"]["challenge"]).samefile(root / "data" / "challenge")
