@@ -1,0 +1,75 @@
+"""Heatmaps, looked at pixel by pixel."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy
+import pytest
+import torch
+
+from translate.insight.attention import WordAttention
+from translate.insight.plots import attention_heatmap, pixels
+
+
+def heatmap(weights: torch.Tensor, **labels):
+    rows, columns = weights.shape
+    return attention_heatmap(
+        WordAttention(
+            weights,
+            labels.get("target", [f"t{row}" for row in range(rows)]),
+            labels.get("source", [f"s{column}" for column in range(columns)]),
+        ),
+        labels.get("title", "title"),
+    )
+
+
+def cell(figure, image: numpy.ndarray, row: int, column: int) -> numpy.ndarray:
+    """The colour in the middle of a cell, found by where the axes put their ticks."""
+    axes = figure.axes[0]
+    x, y = axes.transData.transform((column, row))
+    return image[image.shape[0] - int(y), int(x)].astype(int)
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 3), (2, 0), (1, 1)])
+def test_the_one_attended_word_is_dark_where_its_labels_say(row, column):  # B05
+    weights = torch.zeros(3, 4)
+    weights[row, column] = 1
+    figure = heatmap(weights)
+    image = pixels(figure)
+    dark = {(i, j) for i in range(3) for j in range(4) if cell(figure, image, i, j).sum() < 400}
+    assert dark == {(row, column)}
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["t0", "t1", "t2"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["s0", "s1", "s2", "s3"]
+    # Row 0 is at the top, column 0 at the left, and the words of the source stand above.
+    top = axes.transData.transform((0, 0))[1]
+    assert top > axes.transData.transform((0, 2))[1]
+    assert axes.xaxis.get_label_position() == axes.xaxis.get_ticks_position() == "top"
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (60, 1), (1, 60), (120, 120)])
+def test_every_size_fits_in_memory(rows, columns):  # B08
+    image = pixels(heatmap(torch.rand(rows, columns)))
+    assert image.dtype == numpy.uint8
+    assert image.shape[2] == 3
+    assert max(image.shape) <= 4000
+
+
+def test_no_word_stops_or_warns():  # B09
+    odd = ["\U0001f600", "$x_{", "$5 $6", "漢字", "<0xE2>", "␣"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = heatmap(
+            torch.rand(6, 6), source=odd, target=odd, title="It is $5 or $x_{ \U0001f600"
+        )
+        pixels(figure)
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == odd
+
+
+def test_no_window_system_is_touched():
+    pixels(heatmap(torch.rand(2, 2)))
+    assert (
+        "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    )

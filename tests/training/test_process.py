@@ -1,0 +1,61 @@
+"""`translate fit` as a process of its own: its streams, its signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+
+@pytest.fixture
+def start(settings, tmp_path):
+    """Start `translate fit` on the tiny config, with the progress bar on."""
+    settings["trainer"]["enable_progress_bar"] = True
+    settings["translations"] = {"samples": 1}
+    (tmp_path / "my.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+
+    def start(*args: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-m", "translate", "fit", "--config", "my.yaml", *args],
+            cwd=tmp_path,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    return start
+
+
+def test_a_run_says_nothing_but_its_own_lines(start):  # T09
+    out, err = start("--trainer.max_epochs", "2").communicate(timeout=120)
+    assert [line.split(" ")[0] for line in out.splitlines()] == ["best", "tensorboard", "translate"]
+    ours = ("30 pairs to train on", "step ", "source ", "output ", "reference ")
+    bar = ("Epoch ", "Training", "Validation")
+    for line in err.replace("\r", "\n").replace("\x1b[A", "\n").splitlines():
+        assert not line.strip() or line.lstrip().startswith((*ours, *bar)), line
+    for shown in ("loss=", "rate=", "tokens/s=", "BLEU="):
+        assert shown in err
+
+
+def test_ctrl_c_ends_in_one_line_and_exit_code_130(start, tmp_path):
+    process = start("--trainer.max_epochs", "100000")
+    for line in process.stderr:
+        if line.startswith("step ") or "step " in line:
+            break
+    for line in process.stderr:  # the next validation: by then there is a checkpoint
+        if "step " in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    said = err.splitlines()[-1]
+    assert said.startswith("translate: interrupted; to go on: translate fit --config ")
+    checkpoints = tmp_path / "runs" / "my" / "version_0" / "checkpoints"
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["best.ckpt", "last.ckpt"]
