@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,18 @@ def test_validate_repeats_the_last_validation_whatever_the_models_settings(run, 
         assert float(values[name]) == pytest.approx(finished.curve(name)[-1][1], abs=1e-3)
     assert "step" not in outcome.err
     assert not outcome.runs.exists()
+
+
+def test_ctrl_c_while_validating_ends_quietly(run, settings, finished, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("translate.training.callbacks.evaluate", interrupt)
+    handler = signal.getsignal(signal.SIGINT)
+    outcome = run("validate", settings, "--ckpt_path", finished.folder)
+    signal.signal(signal.SIGINT, handler)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err.splitlines() == [f"model: {finished.folder}/checkpoints/best.ckpt"]
 
 
 def test_sources_too_long_for_the_model_are_cut_and_counted(run, settings, finished, tmp_path):

@@ -253,6 +253,12 @@ def test_more_than_one_device_is_refused_in_a_line(run, settings):  # T18
     assert not outcome.runs.exists()
 
 
+def test_mixed_precision_trains_and_clips(run, settings):
+    outcome = run("fit", settings, "--trainer.precision", "bf16-mixed")
+    assert outcome.files == WHOLE
+    assert all(value > 0 for _, value in outcome.curve("train/gradient_norm"))
+
+
 def test_depths_of_encoder_and_decoder_may_differ(run, settings):  # G06
     args = ("--model.encoder_layers", 1, "--model.decoder_layers", 3)
     outcome = run("fit", settings, *args, "--translations.heatmap", "The cat")

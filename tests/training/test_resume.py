@@ -86,14 +86,15 @@ def test_a_resumed_run_stays_in_its_folder_keeps_its_config_and_continues_the_nu
 ):  # B04 B11
     first = run("fit", settings)
     config = (first.folder / "config.yaml").read_text()
-    second = run("fit", settings, "--trainer.max_epochs", 2, "--ckpt_path", first.folder)
+    second = run("fit", settings, "--trainer.max_epochs", 2, "--ckpt_path", "runs/my")
     assert second.folder == first.folder
     assert (first.folder / "config.yaml").read_text() == config
     resumed = yaml.safe_load((first.folder / "config_resumed_1.yaml").read_text())
     assert resumed["trainer"]["max_epochs"] == 2
+    assert resumed["ckpt_path"] == f"{first.folder}/checkpoints/last.ckpt"
     assert second.steps("train/loss") == list(range(1, 9))
     assert second.steps("val/bleu") == [4, 8]
-    assert f"going on after 4 updates: {first.folder}/checkpoints/last.ckpt" in second.err
+    assert "going on after 4 updates: runs/my/version_0/checkpoints/last.ckpt" in second.err
 
 
 def test_what_was_logged_after_the_last_checkpoint_is_taken_back(run, settings, watcher):  # B11

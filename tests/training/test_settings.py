@@ -98,7 +98,8 @@ def test_all_contradictions_are_told_at_once_before_data_is_read(run, settings):
 
 def test_a_quoted_number_is_a_number(run, settings):  # L03
     settings["data"]["batch_tokens"] = "160"
-    assert run("fit", settings, "--trainer.fast_dev_run", True).code in (0, 2)
+    settings["model"]["peak_learning_rate"] = "1e-3"
+    assert run("fit", settings, "--trainer.fast_dev_run", True).code == 0
 
 
 @pytest.mark.parametrize("text", ["", "just text\n", "- a\n- b\n", "model: [\n"])

@@ -152,7 +152,8 @@ class TranslationCLI(LightningCLI):
             self.resumed.check_model(self.model.shape)
             self.resumed.check_left(self.trainer.max_epochs, self.trainer.max_steps)
             self.datamodule.tokenizer = self.resumed.bundle.tokenizer
-            self.config_init.fit.ckpt_path = str(self.resumed.path)
+            path = str(self.resumed.path.absolute())
+            self.config.fit.ckpt_path = self.config_init.fit.ckpt_path = path
         check_trainer(self.trainer)
         self.datamodule.setup("fit")
         check_trainer(self.trainer, self.datamodule.batches_per_epoch())
@@ -245,4 +246,8 @@ def main(argv: list[str]) -> int:
         return UsageError.exit_code
     except KeyboardInterrupt:
         return 130
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):  # so Lightning ends a validation
+            return 130
+        raise
     return 0

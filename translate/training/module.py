@@ -134,8 +134,10 @@ class TranslationModule(lightning.LightningModule):
             {"params": matrices, "weight_decay": self.weight_decay},
             {"params": others, "weight_decay": 0.0},
         ]
+        # Under mixed precision a fused optimizer would undo the loss scale after the clipping.
+        fused = "mixed" not in str(self.trainer.precision)
         # The rate is set before every update; this one is never used.
-        return torch.optim.AdamW(groups, lr=self.peak_learning_rate, betas=(0.9, 0.98), fused=True)
+        return torch.optim.AdamW(groups, lr=self.peak_learning_rate, betas=(0.9, 0.98), fused=fused)
 
     def loss(self, batch: Batch) -> Loss:
         """Only the N real target positions meet the output layer, the dearest one of all."""
