@@ -68,6 +68,14 @@ def test_no_word_stops_or_warns():  # B09
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == odd
 
 
+def test_a_word_without_end_is_cut_and_leaves_room_for_the_picture():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a collapsed layout warns
+        figure = heatmap(torch.rand(1, 1), source=["x" * 300], target=["y" * 300])
+        pixels(figure)
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "y" * 23 + "…"
+
+
 def test_no_window_system_is_touched():
     pixels(heatmap(torch.rand(2, 2)))
     assert (

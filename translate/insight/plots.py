@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from translate.insight.attention import WordAttention
 
+_LONGEST_LABEL = 24  # characters: an untrained model writes words without end
 _LARGEST = 40.0  # inches: beyond it cells shrink, for a picture must fit in memory
 
 
@@ -19,8 +20,12 @@ def attention_heatmap(attention: WordAttention, title: str) -> Figure:
     The figure belongs to no window system and to no global state, so it can be drawn from a
     training loop on a machine without a screen.
     """
-    rows, columns = attention.target_words, attention.source_words
-    size = (min(_LARGEST, 2.2 + 0.55 * len(columns)), min(_LARGEST, 1.6 + 0.38 * len(rows)))
+    rows = [_label(word) for word in attention.target_words]
+    columns = [_label(word) for word in attention.source_words]
+    # Inches: room for the labels, then cells.
+    width = 1.6 + 0.1 * max(map(len, rows)) + 0.55 * len(columns)
+    height = 1.2 + 0.07 * max(map(len, columns)) + 0.38 * len(rows)
+    size = (min(_LARGEST, width), min(_LARGEST, height))
     figure = Figure(figsize=size, dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -36,6 +41,10 @@ def attention_heatmap(attention: WordAttention, title: str) -> Figure:
     figure.colorbar(image, label="weight; each row sums to 1")
     figure.suptitle(title, **plain)
     return figure
+
+
+def _label(word: str) -> str:
+    return word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"
 
 
 def pixels(figure: Figure) -> numpy.ndarray:

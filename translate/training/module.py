@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from translate.decoding.bundle import checkpoint_entry
+from translate.errors import UserError
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.batching import Batch
 from translate.text.tokenizer import Tokenizer
@@ -177,8 +178,12 @@ class TranslationModule(lightning.LightningModule):
         self.log("train/learning_rate", rate, prog_bar=True, batch_size=1)
         norm = torch.nn.utils.get_total_norm(gradients)
         self.log("train/gradient_norm", norm, batch_size=1)  # before clipping
-        self._log_speed()
+        self._tokens_since_log += self._tokens_in_update
         self._tokens_in_update = 0
+        if (self.global_step + 1) % max(1, self.trainer.log_every_n_steps) == 0:
+            self._log_speed()
+            if self.trainer.precision != "16-mixed":  # there the loss scale may overflow at times
+                self._require_finite("gradient norm", float(norm))
 
     def on_train_start(self) -> None:
         """A corpus of three pairs has one batch an epoch and still shows its curve."""
@@ -197,13 +202,19 @@ class TranslationModule(lightning.LightningModule):
         self.trainer.datamodule.train_sampler.set_epoch(self.current_epoch)
 
     def _log_speed(self) -> None:
-        self._tokens_since_log += self._tokens_in_update
-        if (self.global_step + 1) % max(1, self.trainer.log_every_n_steps):
-            return
         now = time.perf_counter()
         speed = self._tokens_since_log / max(now - self._clock, 1e-9)
         self.log("train/tokens_per_second", speed, prog_bar=True, batch_size=1)
         self._clock, self._tokens_since_log = now, 0
+
+    def _require_finite(self, name: str, value: float) -> None:
+        """Stop while the last good checkpoint is still there: weights of NaN never recover."""
+        if not math.isfinite(value):
+            raise UserError(
+                f"training diverged: {name} {value} after {self.global_step} updates; lower "
+                f"--model.peak_learning_rate (now {self.peak_learning_rate:g}) or raise "
+                f"--model.warmup_steps (now {self.warmup_steps})"
+            )
 
     def on_validation_start(self) -> None:
         self._pause = time.perf_counter()
@@ -217,6 +228,8 @@ class TranslationModule(lightning.LightningModule):
         count = max(1, sum(part.count for part in self._val_losses))
         nll = float(sum(part.nll for part in self._val_losses)) / count
         loss = float(sum(part.loss for part in self._val_losses)) / count
+        if self.trainer.state.fn == "fit":
+            self._require_finite("validation loss", loss)
         self.log("val/loss", loss, batch_size=count)
         self.log("val/nll", nll, batch_size=count)
         self.log("val/perplexity", math.exp(min(nll, 700.0)), batch_size=count)
