@@ -97,9 +97,14 @@ class Grammar:
         if "adjective" in wish:
             phrase = slots[wish["adjective"]]
             fitting = self.lexicon.adjectives_for(phrase.noun, state=wish.get("state", False))
-            if wish.get("degree"):
-                fitting = [a for a in fitting if a.get("degree", True)]
-            return Word(self._pick([a for a in fitting if a is not phrase.adjective], "predicate"))
+            if "degree" in wish:
+                passing = slots[wish["degree"]].entry.get("passing")  # "still"
+                fitting = [
+                    a for a in fitting if (a.get("passing") if passing else a.get("degree", True))
+                ]
+            if phrase.adjective:
+                fitting = [a for a in fitting if kind(a) != kind(phrase.adjective)]
+            return Word(self._pick(fitting, "predicate"))
         if "adverb" in wish:
             return Word(self._pick(self._adverbs(wish["adverb"], slots), "adverb"))
         if "prep" in wish:
@@ -123,7 +128,7 @@ class Grammar:
         if "{m:" in pattern["en"]:
             flags.append("no_modal")
         if pattern["en"].startswith("{t}"):
-            flags.append("stative")  # no "Today I like her"
+            flags.append("stative")  # no "Today I like her", "In summer I have a bed"
         if pattern["en"].startswith("Who "):
             flags.append("no_pronoun")
         return [verb for verb in verbs if not any(verb.get(flag) for flag in flags)]
@@ -160,6 +165,8 @@ class Grammar:
         if "{v:past" in pattern["en"] and case == "nom":
             # du lasest, du aßest: nobody says it
             pronouns = [pronoun for pronoun in pronouns if pronoun["en"] != "you"]
+        if case == "nom" and any(speaks_of_self(filled) for filled in slots.values()):
+            pronouns = [pronoun for pronoun in pronouns if pronoun["en"] not in ("I", "we")]
         return NounPhrase(self._pick(pronouns, f"{case} {verb.get('de')}"))
 
     def _nouns(self, classes: list[str], wish: Entry) -> list[Entry]:
@@ -172,6 +179,8 @@ class Grammar:
             nouns = [noun for noun in nouns if noun not in refused]
         if wish.get("number", "sg") != "sg":
             nouns = [noun for noun in nouns if "plural" in noun]
+        if wish.get("number") == "counted":
+            nouns = [noun for noun in nouns if noun["class"] != "kin"]  # no "five daughters"
         return nouns
 
     def _full_noun_phrase(
@@ -217,6 +226,16 @@ class Grammar:
 def fits_people(classes: Sequence[str]) -> bool:
     """Whether nouns of these classes may be replaced by I, you, he, she, we, they."""
     return any(name in ("people", "person", "kin", "countable") for name in classes)
+
+
+def kind(adjective: Entry) -> str:
+    """Colour, size, age ...: two adjectives of one kind contradict each other."""
+    return adjective.get("kind", adjective["de"])
+
+
+def speaks_of_self(filled: Filled) -> bool:
+    """Whether this is "I know", "we think" and the like: nobody thinks that he himself swims."""
+    return isinstance(filled, Word) and filled.entry["en"].split()[0] in ("I", "we")
 
 
 def tidy(text: str) -> str:

@@ -153,6 +153,7 @@ def test_the_readme_tells_the_counts(built):
         assert f"| `{name}` | {built.counts[name]:,} |" in text, (name, built.counts[name])
     for name in ("train", "everyday"):
         assert f" {built.counts[name]:,}" in text
+    assert f" {len(pairs('everyday')):,} everyday sentences" in text
     assert f"{built.counts['lemmas']} lemmas" in text
 
 
@@ -172,9 +173,12 @@ def test_one_english_sentence_has_one_german_sentence():
     assert {s: t for s, t in meanings.items() if len(t) > 1} == {}
 
 
-def test_no_sentence_stands_twice():
-    counts = Counter(fold(source) for name in EVERYTHING for source, _ in pairs(name))
-    assert [s for s, n in counts.items() if n > 1] == []
+def test_everyday_pairs_stand_twice_and_all_others_once():
+    everyday = {(fold(source), fold(target)) for source, target in pairs("everyday")}
+    assert len({source for source, _ in everyday}) == len(everyday) == len(pairs("everyday"))
+    counts = Counter((fold(s), fold(t)) for name in EVERYTHING for s, t in pairs(name))
+    assert {p: n for p, n in counts.items() if n != (2 if p in everyday else 1)} == {}
+    assert everyday <= counts.keys()
 
 
 @pytest.mark.parametrize("name", HELD_OUT)
@@ -293,7 +297,7 @@ def test_pronouns_look_back_over_every_pair_of_genders(train):
                 assert seen[first, second, pronoun[second]] >= 10
 
 
-def test_the_issue_sentences_are_made_of_known_words(train):
+def test_the_pronoun_sentences_are_made_of_known_words(train):
     english = "The cat chased the ball because it rolled away. The dog was hungry."
     german = "Die Katze jagte den Ball, weil er wegrollte, weil sie hungrig war. Der Hund"
     for side, text in ((0, english), (1, german)):
@@ -362,6 +366,33 @@ def test_verb_forms(german, form, person, expected):
     groups = Lexicon.load(DATA / "lexicon.yaml").data["verbs"].values()
     entry = next(v for group in groups for v in group if v["de"] == german)
     assert Verb(entry).german(form, person) == expected
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        r"^(I|We) (know|think) that (I|we) ",
+        r"\b(two|three|four|five|six|ten|many) (sisters|brothers|daughters|sons|aunts|uncles)\b",
+        r"^(Today|Now|Then|Yesterday|Sometimes|Every day|Last week|In \w+|On \w+) .*\bneeds?\b",
+        r"\b(puts? on|takes? off|took off) (my|your|his|her|our)\b",
+        r"\bcarr(y|ies|ied) .*\b(ring|coin|key)s?\b",
+        r"\bstill (old|heavy|cheap|expensive|big|long)\b",
+        r"^(Before|After) the \w+ .*\b(rolled away|fell down)\b",
+    ],
+)
+def test_constructed_sentences_make_sense(nonsense, built):
+    rows = {fold(s): s for name in EVERYTHING for s, _ in pairs(name) if fold(s) in built.keys}
+    assert [s for s in rows.values() if re.search(nonsense, s)] == []
+
+
+def test_no_noun_has_two_adjectives_of_one_kind():
+    adjectives = Lexicon.load(DATA / "lexicon.yaml").data["adjectives"]
+    kinds = {a["en"]: a.get("kind", a["en"]) for a in adjectives}
+    said = re.compile(r"(\w+) (?:\w+|alarm clocks?)(?: are|\. It is)(?: not)? (\w+)\.?$")
+    found = [m.groups() for name in EVERYTHING for s, _ in pairs(name) if (m := said.search(s))]
+    both = [(a, b) for a, b in found if a in kinds and b in kinds]
+    assert len(both) > 50
+    assert [(a, b) for a, b in both if kinds[a] == kinds[b]] == []
 
 
 def test_german_contracts_prepositions_and_articles():
