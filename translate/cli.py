@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from translate import __version__
-from translate.errors import UserError
+from translate.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     from translate.decoding.translator import Translation, Translator
@@ -49,9 +49,16 @@ def main(argv: Sequence[str]) -> int:
 
 def entry_point() -> NoReturn:
     """The console script: `main` for a real process, with its streams and signals."""
+    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
+        # A locale such as C would garble file names and config files: once more, in UTF-8 mode.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    if sys.stderr is None:  # closed: what is meant for it must not end up among the results
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (never closed)
+    if sys.stdout is None:
+        _say("standard output is closed, so nothing can be answered")
+        sys.exit(1)
     for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
-        if stream is not None:  # UTF-8 whatever the locale says
-            stream.reconfigure(encoding="utf-8", errors=errors)
+        stream.reconfigure(encoding="utf-8", errors=errors)  # whatever the environment says
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
@@ -80,67 +87,12 @@ def _front_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _decode_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="translate decode",
-        description="Translate sentences. Without any, reads standard input and answers each "
-        "line as it comes.",
-    )
-    parser.add_argument("sentences", nargs="*", metavar="SENTENCE", type=_utf8)
-    parser.add_argument(
-        "--prefix",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        type=_utf8,
-        help="begin the translation with exactly this text; once for all sentences, or once each",
-    )
-    parser.add_argument(
-        "--steps",
-        action="store_true",
-        help="show each word as it is chosen: its probability, what came next best, and the "
-        "source words attended most; the last line is the translation",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="PATH",
-        help="a run folder or checkpoint; default: the newest finished run under runs/",
-    )
-    parser.add_argument("--input", metavar="FILE", help="translate the lines of this file")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write translations there")
-    parser.add_argument(
-        "--batch-size", default=64, metavar="N", type=_positive, help="sentences at a time (64)"
-    )
-    parser.add_argument(
-        "--max-new",
-        metavar="N",
-        type=_positive,
-        help="at most so many pieces after the prefix; default: twice those of the source and 16",
-    )
-    return parser
-
-
-def _decode_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    parser = _decode_parser()
-    args = parser.parse_intermixed_args(argv)
-    if args.sentences and args.input:
-        parser.error("give sentences or --input, not both")
-    if args.steps and (args.input or args.output):
-        parser.error("--steps shows single sentences: it goes with neither --input nor --output")
-    if len(args.prefix) > 1 and len(args.prefix) != len(args.sentences):
-        parser.error(
-            f"{len(args.prefix)} prefixes for {len(args.sentences)} sentences: "
-            "give --prefix once for all, or once for each sentence"
-        )
-    return args
-
-
 def decode(argv: Sequence[str]) -> int:
     """`translate decode`: sentences from arguments, a file or standard input."""
-    args = _decode_arguments(argv)
-
+    from translate.decoding.arguments import parse
     from translate.decoding.streams import check_writable, write_whole
 
+    args = parse(argv)
     if args.output:
         check_writable(args.output)
     groups = _sentence_groups(args)
@@ -189,10 +141,12 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
     if args.input:
         from translate.text.lines import read_lines
 
-        return [read_lines(args.input, "--input")]
+        return [read_lines(args.input)]
 
     from translate.decoding.streams import waiting_lines
 
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: give sentences, or a file with --input")
     if sys.stdin.isatty():
         _say("one sentence a line, Ctrl-D to end")
     return waiting_lines(sys.stdin.buffer)
@@ -224,17 +178,3 @@ def _tell(name: str, translation: Translation) -> None:
 
 def _say(message: str) -> None:
     print(f"translate: {message}", file=sys.stderr, flush=True)
-
-
-def _utf8(argument: str) -> str:
-    """Arguments arrive decoded by the locale, which may be ASCII; the text is UTF-8."""
-    try:
-        return os.fsencode(argument).decode("utf-8")
-    except UnicodeError:
-        raise argparse.ArgumentTypeError(f"{argument!r} is not UTF-8") from None
-
-
-def _positive(argument: str) -> int:
-    if not argument.isdecimal() or int(argument) < 1:
-        raise argparse.ArgumentTypeError(f"{argument!r} is not a number from 1 up")
-    return int(argument)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch.nn import functional as F
@@ -29,15 +27,6 @@ PAIRS = [
     Pair("My house has a big garden.", "Mein Haus hat einen großen Garten."),
     Pair("No", "Nein"),
 ]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Models this small only wait for each other on several."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def trained(pairs, tokenizer: Tokenizer, steps: int, **settings) -> Transformer:

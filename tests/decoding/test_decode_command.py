@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -51,6 +52,10 @@ def test_what_a_reader_should_know_is_said_on_stderr(decode):
     _, out, err = decode("--max-new", "1", stdin=b"\nI am tired because I worked.\n")
     assert out.startswith("\n")
     assert "line 2: the limit" in err[1]
+    _, out, err = decode("No 20")
+    assert err[1:] == [
+        "translate: sentence 1: the model has never seen '2', '0': they were read as unknown"
+    ]
     _, _, err = decode("No " * 100)
     assert "sentence 1: the source is too long" in err[1]
 
@@ -96,6 +101,12 @@ def test_steps_end_with_the_translation(decode):
         (["No", "--prefix", "a", "--prefix", "b"], "2 prefixes for 1 sentences"),
         (["No", "--batch-size", "0"], "'0' is not a number from 1 up"),
         (["No", "--max-new", "many"], "'many' is not a number from 1 up"),
+        (["No", "--prefix", "Das\nist"], "a prefix is one line"),
+        (["No", "--model", ""], "argument --model: it is empty"),
+        (["--input", ""], "argument --input: it is empty"),
+        (["No", "--output", ""], "argument --output: it is empty"),
+        (["No", "--pre", "Das"], "unrecognized arguments: --pre"),
+        (["No", "\udcfc"], "is not UTF-8"),
         (["No", "--beam", "5"], "unrecognized arguments: --beam 5"),
     ],
 )
@@ -110,7 +121,7 @@ def test_bad_data_is_one_line_and_exit_1(decode, tmp_path, capsys):
     missing = tmp_path / "none.txt"
     code, out, err = decode("--input", str(missing))
     assert (code, out, len(err)) == (1, "", 1)
-    assert err[0].startswith("translate: no such file: ") and str(missing) in err[0]
+    assert err == [f"translate: no such file: {missing}"]
     code, _, err = decode("No", "--prefix", "Nein " * 100)
     assert (code, len(err)) == (1, 2)
     assert cli.main(["decode", "No", "--model", str(missing)]) == 1
@@ -169,3 +180,22 @@ def test_decoding_never_imports_lightning(checkpoint_file):
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "out", "err"),
+    [
+        ("<&-", 2, "", "translate: standard input is closed: give sentences, or a file"),
+        (">&-", 1, "", "translate: standard output is closed"),
+        ("2>&-", 0, "Nein\n", ""),
+    ],
+)
+def test_a_closed_stream_is_told_in_a_line(checkpoint_file, redirection, code, out, err):
+    sentences = [] if redirection == "<&-" else ["No"]
+    command = shlex.join([*DECODE, "--model", str(checkpoint_file), *sentences])
+    finished = subprocess.run(
+        ["bash", "-c", f"{command} {redirection}"], capture_output=True, text=True
+    )
+    assert (finished.returncode, finished.stdout) == (code, out)
+    assert finished.stderr.startswith(err)
+    assert len(finished.stderr.splitlines()) == bool(err)

@@ -74,3 +74,8 @@ def test_what_cannot_be_written_is_refused_at_the_start(tmp_path):
         check_writable(tmp_path)
     with pytest.raises(UserError, match="there is no folder"):
         check_writable(tmp_path / "none" / "new.txt")
+
+
+def test_a_nul_byte_is_refused_with_its_line():
+    with pytest.raises(UserError, match="line 2: byte 2 is NUL"):
+        list(waiting_lines(io.BytesIO(b"one\nt\0wo\n")))

@@ -198,3 +198,22 @@ def test_it_works_where_the_model_is(checkpoint_file, pairs):
 
 def test_nothing_to_say_about_an_ordinary_translation():
     assert Translation("Nein", [5]).notes() == []
+
+
+def test_characters_the_model_has_never_seen_are_said(translator):
+    found = translator.translate_detailed(["No", "No 20", "No 7"])
+    assert [list(translation.unknown) for translation in found] == [[], ["2", "0"], ["7"]]
+    assert [translation.notes()[:1] for translation in found] == [
+        [],
+        ["the model has never seen '2', '0': they were read as unknown"],
+        ["the model has never seen '7': it was read as unknown"],
+    ]
+    steps = translator.steps("No 7")
+    assert list(steps) and steps.translation.unknown == ["7"]
+    assert "'8', ...: they" in Translation("", [], unknown="123456789").notes()[0]
+
+
+@pytest.mark.parametrize("arguments", [([1],), ([None],), (["No"], [2])])
+def test_what_is_no_text_is_a_type_error_in_words(translator, arguments):
+    with pytest.raises(TypeError, match="is a string, not"):
+        translator.translate(*arguments)

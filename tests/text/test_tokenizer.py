@@ -256,3 +256,9 @@ def test_a_missing_model_is_named_in_full(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=str(tmp_path / "no.model")):
         Tokenizer.load("no.model")
+
+
+def test_characters_that_become_unk_are_named_once_each_in_order():
+    tokenizer, _ = Tokenizer.train(["a cat", "eine Katze"], vocab_size=40)
+    assert tokenizer.unknown("a 20 cat 2日") == ["2", "0", "日"]
+    assert tokenizer.unknown("a cat") == tokenizer.unknown("") == []

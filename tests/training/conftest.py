@@ -23,15 +23,6 @@ WORDS = [("cat", "Katze"), ("house", "Haus"), ("tree", "Baum"), ("day", "Tag"), 
 PLACES = [("here", "hier"), ("there", "dort"), ("at home", "zu Hause"), ("in the sun", "im Licht")]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Models this small only wait for each other on several."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @dataclass
 class Outcome:
     """What one command left behind."""

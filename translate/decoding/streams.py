@@ -19,7 +19,7 @@ def waiting_lines(stream: BinaryIO) -> Iterator[list[str]]:
     groups. `read1` is what makes it so: it returns what is there instead of filling a buffer.
 
     Only "\n" separates lines; the last one need not end in it. Raises UserError with the number
-    of a line that is not UTF-8.
+    of a line that is not UTF-8 or holds a NUL byte.
     """
     count = 0
     rest = b""
@@ -33,6 +33,11 @@ def waiting_lines(stream: BinaryIO) -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes, number: int) -> str:
+    if (nul := line.find(b"\0")) >= 0:
+        raise UserError(
+            f"standard input, line {number}: byte {nul + 1} is NUL, so this is UTF-16 or no text; "
+            "convert it to UTF-8 or take the line out"
+        )
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

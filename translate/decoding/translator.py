@@ -29,6 +29,7 @@ class Translation:
     limit_reached: bool = False  # stopped at the limit: the sentence has no end
     prefix_finished: bool = False  # the model ended the sentence where the prefix ends
     dropped: str = ""  # the end of a source that is too long: the model did not read it
+    unknown: Sequence[str] = ()  # characters of the source that the vocabulary does not have
 
     def notes(self) -> list[str]:
         """What a reader of `text` should know, in words."""
@@ -37,6 +38,12 @@ class Translation:
             notes.append(
                 f"the source is too long for this model, so its last {len(self.dropped)} "
                 f"characters were not translated: {shortened(self.dropped)!r}"
+            )
+        if self.unknown:
+            more = ", ..." if len(self.unknown) > 8 else ""
+            notes.append(
+                f"the model has never seen {', '.join(map(repr, self.unknown[:8]))}{more}: "
+                f"{'it was' if len(self.unknown) == 1 else 'they were'} read as unknown"
             )
         if self.limit_reached:
             notes.append("the limit of new pieces was reached before the sentence ended")
@@ -160,6 +167,9 @@ class Translator:
 
     def _job(self, sentence: str, prefix: str, max_new: int | None) -> _Job | None:
         """Encode; None if there is nothing to translate."""
+        for name, text in (("sentence", sentence), ("prefix", prefix)):
+            if not isinstance(text, str):
+                raise TypeError(f"a {name} is a string, not {text!r}")
         if not normalize(sentence):
             return None
         if max_new is not None and max_new < 1:
@@ -176,7 +186,7 @@ class Translator:
             )
         limit = 2 * len(source) + 16 if max_new is None else max_new
         opening = Prefix.of(prefix, self._index) if prefix else Prefix()
-        return _Job(source, prefix, opening, limit, dropped)
+        return _Job(source, prefix, opening, limit, dropped, self.tokenizer.unknown(sentence))
 
     def _search(self, jobs: Sequence[_Job]) -> GreedySearch:
         tokenizer = self.tokenizer
@@ -200,6 +210,7 @@ class Translator:
             limit_reached=not hypothesis.finished,
             prefix_finished=hypothesis.finished and job.prefix != "" and text == job.prefix,
             dropped=job.dropped,
+            unknown=job.unknown,
         )
 
     def _text(self, job: _Job, ids: Sequence[int]) -> str:
@@ -219,6 +230,7 @@ class _Job:
     opening: Prefix
     limit: int
     dropped: str
+    unknown: list[str]
 
 
 def shortened(text: str, width: int = 40) -> str:

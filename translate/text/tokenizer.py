@@ -156,6 +156,15 @@ class Tokenizer:
         """Ids of the normalised text, without bos and eos; a character never seen is unk."""
         return self._processor.encode(normalize(text))
 
+    def unknown(self, text: str) -> list[str]:
+        """The characters that `encode` makes unk of, each once, in order."""
+        ids = self.encode(text)
+        if self.unk_id not in ids:
+            return []
+        spelled = self._processor.encode(normalize(text), out_type=str)
+        parts = [part for part, index in zip(spelled, ids, strict=True) if index == self.unk_id]
+        return list(dict.fromkeys("".join(parts).replace(WORD_START, "")))
+
     def decode(self, ids: Sequence[int]) -> str:
         """Text of ids; pad, bos and eos are skipped, unk becomes "⁇", no "▁" is left."""
         return self._processor.decode([index for index in ids if index not in self._control])
