@@ -247,3 +247,11 @@ def test_a_split_that_leaves_nothing_is_refused(count, held_out):  # D14
     pairs = [Pair(f"s{n}", f"t{n}") for n in range(count)]
     with pytest.raises(UserError, match=f"cannot hold out {held_out} of {count} pairs"):
         split_by_source(pairs, held_out=held_out, seed=0)
+
+
+def test_a_single_pair_is_told_to_bring_validation_data_and_not_to_hold_out_fewer():
+    with pytest.raises(UserError) as caught:
+        split_by_source([Pair("One", "Eins")], held_out=1, seed=1)
+    assert "1 different sentence could" in str(caught.value)
+    assert "set data.valid" in str(caught.value)
+    assert "fewer" not in str(caught.value)

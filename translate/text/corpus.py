@@ -214,7 +214,8 @@ def split_by_source(
     if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
         raise UserError(
             f"cannot hold out {held_out:,} of {len(pairs):,} pairs: {len(fit):,} different "
-            "sentences could be held out and one must stay to train on; hold out fewer, or give "
+            f"{'sentence' if len(fit) == 1 else 'sentences'} could be held out and one must stay "
+            f"to train on; {'hold out fewer, or ' if held_out > 1 else ''}set data.valid to "
             "validation files of their own"
         )
     train = [pair for index, pair in enumerate(pairs) if index not in chosen]
