@@ -171,14 +171,16 @@ def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Pa
     ]
     finished = [found for found in versions if (found[0] / "result.json").is_file()]
     if finished:
-        return max(finished, key=lambda found: (_when_finished(found[0]), _number(found[0])))[1]
+        return max(
+            finished, key=lambda found: (_when_finished(found[0]), version_number(found[0]))
+        )[1]
     if given is None:
         raise UserError(
             f"no finished run under {runs}/: train one with "
             "`translate fit --config configs/tiny.yaml`, or say where a model is with --model"
         )
     if versions:
-        return max(versions, key=lambda found: _number(found[0]))[1]
+        return max(versions, key=lambda found: version_number(found[0]))[1]
     if place.exists():
         raise UserError(f"{place}: no best.ckpt or last.ckpt in this folder or its checkpoints/")
     raise UserError(f"no such model: {place}; give a run folder (runs/NAME) or a .ckpt file")
@@ -193,7 +195,7 @@ def _when_finished(version: Path) -> int:
     return (version / "result.json").stat().st_mtime_ns
 
 
-def _number(version: Path) -> int:
-    """version_10 comes after version_9."""
-    digits = version.name.removeprefix("version_")
+def version_number(path: Path) -> int:
+    """version_10 comes after version_9; -1 for any other name."""
+    digits = path.name.removeprefix("version_")
     return int(digits) if digits.isdecimal() else -1

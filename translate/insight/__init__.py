@@ -1,1 +1,1 @@
-"""Looking inside: heatmaps, curves and what they show."""
+"""Looking inside: attention by words, and heatmaps of it."""

@@ -18,7 +18,9 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     return (ids != pad_id)[:, None, None, :]
 
 
-def causal_mask(n_new: int, n_total: int | None = None, *, device: torch.device | None = None):
+def causal_mask(
+    n_new: int, n_total: int | None = None, *, device: torch.device | None = None
+) -> Tensor:
     """No position may look ahead: (1, 1, N, T), for the last N of T positions (default all).
 
     Row i is position T - N + i. Aligning the triangle with the *last* positions is what makes

@@ -3,7 +3,7 @@
 runs/NAME/version_N/
     config.yaml              every setting as used; `fit --config` on it repeats the run
     checkpoints/best.ckpt    best validation BLEU: weights, shape and tokenizer in one file
-    checkpoints/last.ckpt    after the latest validation; `fit --ckpt_path` goes on from it
+    checkpoints/last.ckpt    after the latest validation or epoch; `fit --ckpt_path` goes on from it
     events.out.tfevents...   TensorBoard
     result.json              written at the very end: only a finished run has one
 """
@@ -15,6 +15,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from translate.decoding.bundle import version_number
 from translate.errors import UsageError, UserError
 
 
@@ -83,12 +84,6 @@ class RunFolder:
         checkpoint = path / "checkpoints" / "last.ckpt"
         config = max(path.glob("config*.yaml"), key=lambda file: file.stat().st_mtime_ns)
         return f"translate fit --config {_quoted(config)} --ckpt_path {_quoted(checkpoint)}"
-
-
-def version_number(path: Path) -> int:
-    """version_10 comes after version_9; -1 for any other name."""
-    digits = path.name.removeprefix("version_")
-    return int(digits) if digits.isdecimal() else -1
 
 
 def _quoted(text: object) -> str:
