@@ -39,10 +39,13 @@ def test_the_translator_sees_sources_only_and_one_thread(monkeypatch):  # T03 G1
 
 
 def test_what_a_reader_should_know_is_noted():  # M08
-    notes = evaluate(Echo("One cat.", "Berlin", dropped="x", limit_reached=True), PAIRS).notes
+    odd = {"dropped": "x", "unknown": ["2", "0"], "limit_reached": True}
+    notes = evaluate(Echo("One cat.", "Berlin", **odd), PAIRS).notes
     assert notes[0] == "2 of 2 sources are longer than max_length and were cut"
-    assert notes[1] == "2 of 2 translations were stopped by the length limit"
-    assert "2 of 2 translations equal their source" in notes[2]
+    assert notes[1].startswith("2 of 2 sources have characters that the model has never seen, ")
+    assert notes[1].endswith("such as '2'")
+    assert notes[2] == "2 of 2 translations were stopped by the length limit"
+    assert "2 of 2 translations equal their source" in notes[3]
 
 
 def test_test_prints_scores_with_signatures_and_counts(run, settings, finished):  # M07

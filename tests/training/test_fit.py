@@ -50,6 +50,7 @@ def test_checkpoints_are_numbers_and_text_and_translate_by_themselves(finished):
 def test_each_validation_shows_its_score_and_samples(finished):
     steps = [line for line in finished.err.splitlines() if line.startswith("step ")]
     assert [line.partition("BLEU")[0] for line in steps] == ["step 4: ", "step 8: "]
+    assert finished.err.count("6 of 6 translations were stopped by the length limit") == 2
     assert finished.err.count("source     ") == finished.err.count("reference  ") == 6
 
 

@@ -35,7 +35,14 @@ def start(settings, tmp_path):
 def test_a_run_says_nothing_but_its_own_lines(start):  # T09
     out, err = start("--trainer.max_epochs", "2").communicate(timeout=120)
     assert [line.split(" ")[0] for line in out.splitlines()] == ["best", "tensorboard", "translate"]
-    ours = ("30 pairs to train on", "step ", "source ", "output ", "reference ")
+    ours = (
+        "30 pairs to train on",
+        "6 of 6 translations were stopped",
+        "step ",
+        "source ",
+        "output ",
+        "reference ",
+    )
     bar = ("Epoch ", "Training", "Validation")
     for line in err.replace("\r", "\n").replace("\x1b[A", "\n").splitlines():
         assert not line.strip() or line.lstrip().startswith((*ours, *bar)), line
@@ -59,3 +66,24 @@ def test_ctrl_c_ends_in_one_line_and_exit_code_130(start, tmp_path):
     assert said.startswith("translate: interrupted; to go on: translate fit --config ")
     checkpoints = tmp_path / "runs" / "my" / "version_0" / "checkpoints"
     assert sorted(path.name for path in checkpoints.iterdir()) == ["best.ckpt", "last.ckpt"]
+
+
+def test_a_locale_without_utf8_changes_nothing(settings, tmp_path):  # D08
+    settings["name"] = "ü"
+    path = tmp_path / "prüf.yaml"
+    path.write_text(yaml.safe_dump(settings, allow_unicode=True), encoding="utf-8")
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for extra in ([], ["--data.train.tsv", "nöne.tsv"]):
+        finished = subprocess.run(
+            [sys.executable, "-m", "translate", "fit", "--config", path.name, *extra],
+            cwd=tmp_path,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+            capture_output=True,
+            encoding="utf-8",
+        )
+        if extra:
+            missing = f"no such file: {tmp_path / extra[1]}; set data.train.tsv"
+            assert finished.stderr == f"translate: {missing}\n"
+        else:
+            assert finished.returncode == 0, finished.stderr
+            assert f"{tmp_path}/runs/ü/version_0" in finished.stdout

@@ -66,6 +66,7 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
         ("trainer", "accelerator", "tpu", ["torch_xla"]),
         ("trainer", "callbacks", "Nothing", ["trainer.callbacks: expected", "got Nothing"]),
         ("early_stopping", "monitor", "val/blue", ["val/blue, which no validation logs"]),
+        ("early_stopping", "patience", -1, ["patience must be 0 or more, not -1"]),
         ("early_stopping", "monitor", "val/loss", ["mode must be min for val/loss, not max"]),
         ("translations", "samples", -1, ["samples must be 0 or more, not -1"]),
     ],
@@ -200,3 +201,29 @@ def test_the_shipped_config_is_valid_and_names_files_that_exist(tmp_path, reques
     for side in ("source", "target"):
         assert Path(values["data"]["train"][side]).is_file()
     assert Path(values["data"]["challenge"]).samefile(root / "data" / "challenge")
+
+
+@pytest.mark.parametrize("name", ["train", "valid", "test"])
+def test_a_file_name_where_a_section_belongs_is_told_what_to_write(run, settings, name):
+    settings["data"][name] = "three.tsv"
+    refused(run("fit", settings), 2, f"my.yaml: data.{name}: ", "write {tsv: three.tsv}")
+    args = (f"--data.{name}", "three.tsv")
+    refused(run("fit", None, *args), 2, "command line: ", f"write --data.{name}.tsv three.tsv")
+
+
+@pytest.mark.parametrize("key", ["train", "trainer", "translations"])
+@pytest.mark.parametrize("value", [3, [3]])
+def test_one_value_where_a_section_belongs_is_refused(run, settings, key, value):
+    (settings["data"] if key == "train" else settings)[key] = value
+    refused(run("fit", settings), 2, f"{key}: a section of settings is expected, not")
+
+
+@pytest.mark.parametrize("content", ["name: ü\n".encode("latin-1"), b"PK\3\4\x80\xff"])
+def test_a_config_that_is_no_utf8_text_is_named(run, tmp_path, content):  # D08
+    path = tmp_path / "odd.yaml"
+    path.write_bytes(content)
+    refused(run("fit", path), 2, f"{path}: not UTF-8 text")
+
+
+def test_without_any_data_a_config_is_asked_for(run):
+    refused(run("fit", None), 2, "data.train.tsv", "--config FILE, for example configs/tiny.yaml")

@@ -14,7 +14,7 @@ from translate.insight.attention import word_attention
 from translate.insight.plots import attention_heatmap, pixels
 from translate.text.normalize import normalize
 from translate.training.evaluate import evaluate
-from translate.training.scores import Scores, copying
+from translate.training.scores import Scores
 
 
 class ProgressBar(TQDMProgressBar):
@@ -61,15 +61,15 @@ class TranslateValidation(Callback):
     def on_validation_epoch_end(self, trainer, pl_module) -> None:
         pairs = trainer.datamodule.valid_pairs
         translator = Translator(pl_module.model, pl_module.tokenizer)
-        outputs, scores, _ = evaluate(translator, pairs)
+        outputs, scores, notes = evaluate(translator, pairs)
         pl_module.log("val/bleu", scores.bleu, prog_bar=True, batch_size=scores.sentences)
         pl_module.log("val/chrf", scores.chrf, batch_size=scores.sentences)
         pl_module.log("val/exact_match", scores.exact_share, batch_size=scores.sentences)
-        self._show(trainer, scores, pairs, outputs)
+        self._show(trainer, [_heading(trainer, scores), *notes], pairs, outputs)
         if isinstance(trainer.logger, TensorBoardLogger) and normalize(self.heatmap):
             self._draw(trainer, pl_module, translator)
 
-    def _show(self, trainer, scores: Scores, pairs: list, outputs: list[str]) -> None:
+    def _show(self, trainer, lines: list[str], pairs: list, outputs: list[str]) -> None:
         count = min(self.samples, len(pairs))
         chosen = [i * len(pairs) // count for i in range(count)]
         blocks = [
@@ -78,13 +78,7 @@ class TranslateValidation(Callback):
             f"reference  {normalize(pairs[i].target)}"
             for i in chosen
         ]
-        step = f"step {trainer.global_step}: " if trainer.state.fn == "fit" else ""
-        heading = (
-            f"{step}BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
-            f"exactly right {scores.exact} of {scores.sentences}"
-        )
-        warning = copying([pair.source for pair in pairs], outputs)
-        text = "\n\n".join([heading, *([warning] if warning else []), *blocks])
+        text = "\n\n".join(["\n".join(lines), *blocks])
         tqdm.write(text + "\n", file=sys.stderr)  # above the progress bar, not through it
         if isinstance(trainer.logger, TensorBoardLogger):
             # Indented by four spaces it is a code block: no sign of a sentence becomes markup.
@@ -98,6 +92,14 @@ class TranslateValidation(Callback):
         trainer.logger.experiment.add_image(
             "cross_attention", pixels(figure), trainer.global_step, dataformats="HWC"
         )
+
+
+def _heading(trainer, scores: Scores) -> str:
+    step = f"step {trainer.global_step}: " if trainer.state.fn == "fit" else ""
+    return (
+        f"{step}BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
+        f"exactly right {scores.exact} of {scores.sentences}"
+    )
 
 
 class LastCheckpoint(ModelCheckpoint):

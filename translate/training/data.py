@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from translate.text.batching import (
 )
 from translate.text.corpus import Pair, ParallelFiles, split_by_source
 from translate.text.tokenizer import Tokenizer
+from translate.training.messages import say
 
 
 class TranslationData(lightning.LightningDataModule):
@@ -109,6 +109,11 @@ class TranslationData(lightning.LightningDataModule):
         files = self.files[name]
         if files is None:
             raise UserError(f"no data to read: set data.{name} in the config")
+        if files == ParallelFiles():
+            raise UsageError(
+                f"no data to read: set data.{name}.tsv, or data.{name}.source and "
+                f"data.{name}.target, or give --config FILE, for example configs/tiny.yaml"
+            )
         corpus = files.read(f"data.{name}")
         for note in corpus.notes:
             say(note)
@@ -181,8 +186,3 @@ class TranslationData(lightning.LightningDataModule):
             num_workers=self.num_workers,
             persistent_workers=self.num_workers > 0,
         )
-
-
-def say(line: str) -> None:
-    """One line for the person who waits."""
-    print(line, file=sys.stderr, flush=True)

@@ -10,7 +10,8 @@ import torch
 
 from translate.decoding.translator import Translator
 from translate.text.corpus import Pair, ParallelFiles
-from translate.training.data import TranslationData, say
+from translate.training.data import TranslationData
+from translate.training.messages import say
 from translate.training.scores import Scores, copying, score
 
 
@@ -31,6 +32,11 @@ def evaluate(translator: Translator, pairs: Sequence[Pair]) -> Evaluation:
     notes = []
     if cut := sum(bool(translation.dropped) for translation in translations):
         notes.append(f"{cut} of {len(pairs)} sources are longer than max_length and were cut")
+    if strange := [translation.unknown for translation in translations if translation.unknown]:
+        notes.append(
+            f"{len(strange)} of {len(pairs)} sources have characters that the model has never "
+            f"seen, such as {strange[0][0]!r}"
+        )
     if endless := sum(translation.limit_reached for translation in translations):
         notes.append(f"{endless} of {len(pairs)} translations were stopped by the length limit")
     if warning := copying(sources, outputs):

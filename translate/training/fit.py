@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import time
-import warnings
 from argparse import ArgumentError
+from collections.abc import Iterable
 from pathlib import Path
 
 from jsonargparse import Namespace
@@ -21,24 +20,13 @@ from translate.errors import UsageError, UserError
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
 from translate.training.callbacks import ProgressBar, TranslateValidation, checkpoints
 from translate.training.curves import Curves
-from translate.training.data import TranslationData, say
+from translate.training.data import TranslationData
 from translate.training.evaluate import print_scores
 from translate.training.limits import check_early_stopping, check_trainer
-from translate.training.messages import explain
+from translate.training.messages import explain, say, sections, silence_lightning
 from translate.training.module import TranslationModule
 from translate.training.resume import Resumed
 from translate.training.run import RunFolder
-
-_QUIET = (
-    ".*does not have many workers.*",  # batches of this size are cheaper than processes
-    ".*smaller than the logging interval.*",  # `TranslationModule.on_train_start` sees to it
-    ".*dataloader is not resumable.*",  # it is: `TranslationData.train_dataloader` skips
-    ".*exists and is not empty.*",  # a resumed run goes on in its own folder
-    ".*The dirpath has changed.*",  # a checkpoint that was moved is resumed in a new folder
-    ".*instantiate_classes.*was deprecated.*",  # inside Lightning
-    ".*JsonargparseDeprecationWarning.*",
-    ".*LeafSpec.*is deprecated.*",
-)
 
 
 class TranslationCLI(LightningCLI):
@@ -92,9 +80,15 @@ class TranslationCLI(LightningCLI):
     def parse_arguments(self, parser: LightningArgumentParser, args: object) -> None:
         try:
             self.config = parser.parse_args(self.args)
-        except ArgumentError as error:
-            known = self._parser(self.command).get_defaults().keys()
-            raise UsageError(explain(str(error), self.args, known)) from None
+        except (ArgumentError, UnicodeDecodeError) as error:
+            raise UsageError(explain(str(error), self.args, self._known())) from None
+        for key in sections(self._known()):
+            if not isinstance(value := self.config[self.command].get(key), Namespace):
+                raise UsageError(f"{key}: a section of settings is expected, not {value}")
+
+    def _known(self) -> Iterable[str]:
+        """Every setting there is."""
+        return self._parser(self.command).get_defaults().keys()
 
     def _parse_ckpt_path(self) -> None:
         """Lightning would let settings stored in a checkpoint override the command line."""
@@ -232,10 +226,7 @@ def _announced(given: str | None) -> Bundle:
 
 def main(argv: list[str]) -> int:
     """Run `fit`, `validate` or `test` with LightningCLI's arguments; returns the exit code."""
-    for name in ("lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    for message in _QUIET:
-        warnings.filterwarnings("ignore", message)
+    silence_lightning()
     try:
         TranslationCLI(argv)
     except UserError as error:

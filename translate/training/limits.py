@@ -18,9 +18,14 @@ def check_early_stopping(settings: Any) -> list[str]:
             f"early_stopping.monitor is {settings.monitor}, which no validation logs: "
             f"choose one of {', '.join(VALIDATION_METRICS)}"
         ]
+    faults = []
+    if settings.patience < 0:
+        faults.append(f"early_stopping.patience must be 0 or more, not {settings.patience}")
     if settings.mode != mode:
-        return [f"early_stopping.mode must be {mode} for {settings.monitor}, not {settings.mode}"]
-    return []
+        faults.append(
+            f"early_stopping.mode must be {mode} for {settings.monitor}, not {settings.mode}"
+        )
+    return faults
 
 
 def check_trainer(trainer: Trainer, batches: int | None = None) -> None:

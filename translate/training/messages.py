@@ -1,14 +1,46 @@
-"""What jsonargparse complains about, in one line that says what, where and what to do."""
+"""What the person reads: our own lines, libraries kept quiet, a parser's complaints in one line."""
 
 from __future__ import annotations
 
 import difflib
+import logging
 import re
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
+
+_QUIET = (
+    ".*does not have many workers.*",  # batches of this size are cheaper than processes
+    ".*smaller than the logging interval.*",  # `TranslationModule.on_train_start` sees to it
+    ".*dataloader is not resumable.*",  # it is: `TranslationData.train_dataloader` skips
+    ".*exists and is not empty.*",  # a resumed run goes on in its own folder
+    ".*The dirpath has changed.*",  # a checkpoint that was moved is resumed in a new folder
+    ".*instantiate_classes.*was deprecated.*",  # inside Lightning
+    ".*JsonargparseDeprecationWarning.*",
+    ".*LeafSpec.*is deprecated.*",
+)
+# Sections that a single file name is often given for.
+_FILES = re.compile(r"data\.(train|valid|test)")
+
+
+def say(line: str) -> None:
+    """One line for the person who waits."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def silence_lightning() -> None:
+    """Warnings that are wrong or about nothing here, and Lightning's greetings, are not shown."""
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for message in _QUIET:
+        warnings.filterwarnings("ignore", message)
 
 
 def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
-    """Retell a parser's `message` about `args`; `known` are the keys that exist."""
+    """Retell a parser's `message` about `args` in one line that says what, where and what to do.
+
+    `known` are the keys that exist.
+    """
     place = _place(args)
     if found := re.search(r"does not accept option '([^']+)'", message):
         return f"{place}: no setting {found[1]}{_nearest(found[1], known)}"
@@ -20,7 +52,10 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
         if found[1] == "config":
             return _wrong_value(found[2])
         given = any(re.match(rf"--{re.escape(found[1])}\+?(=|$)", arg) for arg in args)
-        return f"{'command line' if given else place}: {found[1]}: {_wrong_value(found[2])}"
+        fault = _no_section(found[1], found[2], given=given) or _wrong_value(found[2])
+        return f"{'command line' if given else place}: {found[1]}: {fault}"
+    if "codec can't decode" in message:
+        return f"{place}: not UTF-8 text"
     if message.startswith("Unexpected config"):
         return f"{place}: no settings in it; it should read like configs/tiny.yaml"
     if message.startswith("Problems parsing config"):
@@ -38,8 +73,7 @@ def _place(args: Sequence[str]) -> str:
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
-    known = {key[:end] for key in known for end in (*_dots(key), len(key))}  # sections too
-    known = sorted(known)
+    known = sorted({*known, *sections(known)})
     last = {name.rpartition(".")[2]: name for name in known}
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     if not close:  # the right word in the wrong section
@@ -48,8 +82,23 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else "; `translate fit --help` lists them all"
 
 
-def _dots(key: str) -> list[int]:
-    return [index for index, character in enumerate(key) if character == "."]
+def sections(known: Iterable[str]) -> list[str]:
+    """The sections of the settings `known`: "data" and "data.train" for "data.train.tsv"."""
+    dots = [(key, index) for key in known for index, sign in enumerate(key) if sign == "."]
+    return sorted({key[:index] for key, index in dots})
+
+
+def _no_section(key: str, text: str, *, given: bool) -> str:
+    """What to write if a section was given as one value, such as a file's name; else ""."""
+    text_given = re.search(r"Unable to load config '(.+)'\n", text)
+    if not _FILES.fullmatch(key):
+        return f"a section of settings is expected, not {text_given[1]}" if text_given else ""
+    path_given = re.search(r"Expected a path but (.+) either not accessible", text)
+    if not (text_given or path_given or "Given value type: <class 'str'>" in text):
+        return ""
+    file = (text_given or path_given or {1: "FILE"})[1]
+    example = f"--{key}.tsv {file}" if given else f"{{tsv: {file}}}"
+    return f"a section is expected: write {example}"
 
 
 def _wrong_value(text: str) -> str:
@@ -61,7 +110,7 @@ def _wrong_value(text: str) -> str:
         return " ".join(text.split())[:300]
     kinds = [kind for kind in dict.fromkeys(kinds) if kind != "NoneType"]
     hint = "; put text in quotes" if kinds == ["str"] else ""
-    return f"expected {' or '.join(kinds)}, got {value[1]}{hint}"
+    return f"expected {' or '.join(kinds) or 'a section of settings'}, got {value[1]}{hint}"
 
 
 def _plain(kind: str) -> str:
