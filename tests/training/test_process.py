@@ -35,14 +35,7 @@ def start(settings, tmp_path):
 def test_a_run_says_nothing_but_its_own_lines(start):  # T09
     out, err = start("--trainer.max_epochs", "2").communicate(timeout=120)
     assert [line.split(" ")[0] for line in out.splitlines()] == ["best", "tensorboard", "translate"]
-    ours = (
-        "30 pairs to train on",
-        "6 of 6 translations were stopped",
-        "step ",
-        "source ",
-        "output ",
-        "reference ",
-    )
+    ours = ("30 pairs to train on", "step ", "source ", "output ", "reference ")
     bar = ("Epoch ", "Training", "Validation")
     for line in err.replace("\r", "\n").replace("\x1b[A", "\n").splitlines():
         assert not line.strip() or line.lstrip().startswith((*ours, *bar)), line
