@@ -16,7 +16,7 @@ setup_environment() {
   wanted="$(cat constraints.txt pyproject.toml | cksum)"
   if [ "$(cat .venv/installed 2>/dev/null)" != "$wanted" ]; then
     echo "setup: installing the pinned packages into .venv" >&2
-    # torch first and exactly: a looser wish may fetch a build for GPUs of several gigabytes.
+    # torch first and exactly, so that no other package asks for the newest release.
     .venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt torch==2.13.0 &&
       .venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[dev]" ||
       return 1
