@@ -35,7 +35,8 @@ class TranslationData(lightning.LightningDataModule):
         tokenizer: a SentencePiece .model; without it one is trained on `train`.
         vocab_size: pieces of the trained tokenizer, both languages together; a small corpus
             supports fewer and gets fewer.
-        batch_tokens: budget of a batch: rows x (longest source + longest target), padding counted.
+        batch_tokens: budget of a batch: rows x (longest source + longest target), padding counted;
+            small, because a small corpus needs many updates more than it needs large ones.
         num_workers: processes that build batches; 0 is fastest at this size.
         max_length: pieces a sentence may have, bos or eos counted; the model's setting.
 
@@ -52,7 +53,7 @@ class TranslationData(lightning.LightningDataModule):
         held_out: int = 500,
         tokenizer: Path | None = None,
         vocab_size: int = 8000,
-        batch_tokens: int = 4096,
+        batch_tokens: int = 1024,
         num_workers: int = 0,
         max_length: int = 256,
     ) -> None:

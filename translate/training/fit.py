@@ -45,7 +45,7 @@ class TranslationCLI(LightningCLI):
             save_config_callback=None,  # `before_fit` saves it beside the run
             seed_everything_default=1,
             trainer_defaults={
-                "max_epochs": 20,
+                "max_epochs": 50,  # early stopping ends most runs before
                 "devices": 1,
                 "log_every_n_steps": 10,
                 "num_sanity_val_steps": 0,
