@@ -1,4 +1,4 @@
-"""Small models and a small tokenizer that every room's tests share."""
+"""Small models, and one thread, that every room's tests share."""
 
 from __future__ import annotations
 

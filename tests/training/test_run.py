@@ -27,7 +27,7 @@ def test_a_name_is_that_of_one_folder(tmp_path, name):
 
 
 def test_a_checkpoint_in_a_run_knows_its_run_and_a_moved_one_does_not(tmp_path):
-    run = RunFolder(tmp_path, "tiny", "version_3")
+    run = RunFolder(tmp_path, "tiny", "version_3", resumed=True)
     assert RunFolder.of_checkpoint(run.checkpoints / "last.ckpt") == run
     assert RunFolder.of_checkpoint(tmp_path / "last.ckpt") is None
     assert RunFolder.of_checkpoint(tmp_path / "checkpoints" / "last.ckpt") is None
@@ -50,14 +50,24 @@ def test_commands_are_absolute_and_quoted(tmp_path, monkeypatch):  # B03
 
 
 def test_configs_of_resumed_runs_stand_beside_the_first(tmp_path):
-    run = RunFolder(tmp_path, "tiny", "version_0")
-    for text in ("first", "second", "third"):
-        run.save_config(text)
+    run = RunFolder.new(tmp_path, "tiny")
+    run.save_config("first")
+    resumed = RunFolder.of_checkpoint(run.checkpoints / "last.ckpt")
+    for text in ("second", "third"):
+        resumed.save_config(text)
     assert {path.name: path.read_text() for path in run.path.iterdir()} == {
         "config.yaml": "first",
         "config_resumed_1.yaml": "second",
         "config_resumed_2.yaml": "third",
     }
+
+
+def test_of_two_runs_that_start_together_one_is_refused(tmp_path):  # B04
+    first, second = RunFolder.new(tmp_path, "tiny"), RunFolder.new(tmp_path, "tiny")
+    first.save_config("first")
+    with pytest.raises(UserError, match=r"another run has just taken .*version_0"):
+        second.save_config("second")
+    assert [path.name for path in first.path.iterdir()] == ["config.yaml"]
 
 
 def test_a_result_is_written_whole(tmp_path):

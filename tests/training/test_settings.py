@@ -227,3 +227,25 @@ def test_a_config_that_is_no_utf8_text_is_named(run, tmp_path, content):  # D08
 
 def test_without_any_data_a_config_is_asked_for(run):
     refused(run("fit", None), 2, "data.train.tsv", "--config FILE, for example configs/tiny.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("data:\n\ttrain: x\n", 2, "found character that cannot start any token"),
+        ("data: [1, 2\nmodel: {\n", 2, "did not find expected ',' or ']'"),
+        ("a: b: c\n", 1, "mapping values are not allowed in this context"),
+    ],
+)
+def test_what_is_no_yaml_is_refused_with_its_line(run, tmp_path, text, line, reason):
+    (tmp_path / "bad.yaml").write_text(text)
+    outcome = run("fit", Path("bad.yaml"))
+    assert outcome.code == 2
+    assert outcome.err == f"translate: bad.yaml:{line}: not YAML: {reason}\n"
+
+
+def test_a_run_may_be_limited_by_steps_alone(run, settings):
+    settings["trainer"] |= {"max_epochs": None, "max_steps": 3}
+    outcome = run("fit", settings)
+    assert outcome.code == 0
+    assert outcome.checkpoint()["global_step"] == 3

@@ -45,7 +45,7 @@ def check_trainer(trainer: Trainer, batches: int | None = None) -> None:
         "limit_train_batches": trainer.limit_train_batches,
     }
     faults += [
-        f"nothing to train: trainer.{key} is 0" for key, value in nothing.items() if not value
+        f"nothing to train: trainer.{key} is 0" for key, value in nothing.items() if value == 0
     ]
     interval, every = trainer.val_check_interval, trainer.check_val_every_n_epoch
     if batches and isinstance(interval, int) and every is not None and interval > batches:

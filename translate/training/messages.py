@@ -59,8 +59,10 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
     if message.startswith("Unexpected config"):
         return f"{place}: no settings in it; it should read like configs/tiny.yaml"
     if message.startswith("Problems parsing config"):
-        line = re.search(r"line (\d+)", message)
-        return f"{place}{f':{line[1]}' if line else ''}: not YAML: {message.splitlines()[-2]}"
+        numbers = re.findall(r", line (\d+)", message)  # the last one is where it went wrong
+        reasons = re.sub(r"\s+in \"<.*", "", message).removeprefix("Problems parsing config: ")
+        place += f":{numbers[-1]}" if numbers else ""
+        return f"{place}: not YAML: {reasons.splitlines()[-1]}"
     return " ".join(message.split())
 
 

@@ -26,6 +26,7 @@ class RunFolder:
     runs: Path
     name: str
     version: str
+    resumed: bool = False  # goes on in the folder of the run that wrote its checkpoint
 
     @classmethod
     def new(cls, runs: Path, name: str) -> RunFolder:
@@ -45,7 +46,7 @@ class RunFolder:
         folder = checkpoint.resolve().parent
         if folder.name != "checkpoints" or not folder.parent.name.startswith("version_"):
             return None
-        return cls(folder.parents[2], folder.parents[1].name, folder.parent.name)
+        return cls(folder.parents[2], folder.parents[1].name, folder.parent.name, resumed=True)
 
     @property
     def path(self) -> Path:
@@ -58,11 +59,15 @@ class RunFolder:
     def save_config(self, text: str) -> None:
         """Create the folder and write the config; a resumed run keeps the earlier ones."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=self.resumed)
             count = len(list(self.path.glob("config*.yaml")))
             name = f"config_resumed_{count}.yaml" if count else "config.yaml"
             (self.path / name).write_text(text, encoding="utf-8")
         except OSError as error:
+            if isinstance(error, FileExistsError) and self.path.is_dir():
+                raise UserError(
+                    f"another run has just taken {self.path}: start this one again"
+                ) from None
             raise UserError(f"cannot write the run folder {self.path}: {error.strerror}") from None
 
     def save_result(self, result: dict) -> None:
