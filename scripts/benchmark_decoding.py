@@ -1,0 +1,135 @@
+"""The decoding contest: greedy, the same weights in every engine, text in and text out."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from benchmark_children import Worker
+from benchmark_common import OURS, Bench, BenchmarkError
+from benchmark_rounds import figures, interleave
+
+CONTESTANTS = (OURS, "MarianMTModel", "CTranslate2 float32", "CTranslate2 int8")
+BATCH_SIZE = 128
+MIN_LENGTH = 3  # pieces with end sign; below it nothing is translated
+MAX_NEW = 80  # pieces; three times the longest sentence, so that an output ends by itself
+SCRIPT = "benchmark_decode_worker.py"
+
+
+def units(rounds: int) -> int:
+    """Steps of the progress bar."""
+    return 1 + len(CONTESTANTS) * (1 + rounds)
+
+
+def compete(bench: Bench, rounds: int) -> dict[str, Any]:
+    """All engines in turns; JSON-able."""
+    from benchmark_weights import export
+
+    from translate.errors import UserError
+
+    options = bench.options
+    bench.progress.now("decoding: training a model")
+    checkpoint = bench.checkpoint
+    folder = options.work / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    # A checkpoint brings its own tokenizer.
+    tokenizer = folder / "decoding.model"
+    try:
+        config = export(checkpoint, folder / "weights.pt", tokenizer)
+    except UserError as error:
+        raise BenchmarkError(str(error)) from None
+    settings = {
+        "threads": options.threads,
+        "count": 256 if options.quick else 1000,
+        "singles": 10 if options.quick else 50,
+        "batch_size": BATCH_SIZE,
+        "max_new": MAX_NEW,
+    }
+    files = {
+        "checkpoint": checkpoint,
+        "weights": folder / "weights.pt",
+        "tokenizer": tokenizer,
+        "sentences": bench.corpus.test,
+        "folder": options.work / "ctranslate2",
+    }
+    bench.progress.done()
+    with ExitStack() as stack:
+        workers, outputs, failures = _start(bench, {**settings, **files}, stack)
+        contestants = {name: partial(_measure, worker) for name, worker in workers.items()}  # type: dict[str, Measure]
+        results, errors = interleave(bench, contestants, rounds)
+    bench.progress.done(rounds * len(failures))
+    results |= {name: [] for name in failures}
+    agreement = _agreement(outputs)
+    notes = {
+        name: f"{share:.1%} of the outputs identical to this program's"
+        for name, share in agreement.items()
+    }
+    for name, note in notes.items():
+        bench.progress.say(f"{name}: {note}")
+    lengths = {name: sum(map(len, ids)) / len(ids) for name, ids in outputs.items()}
+    if OURS in lengths and not MIN_LENGTH <= lengths[OURS] <= MAX_NEW / 2:
+        bench.progress.say(
+            f"decoding: the model writes {lengths[OURS]:.1f} pieces a sentence, so it is hardly "
+            "trained, and these figures mean little"
+        )
+    tables = (
+        ("output tokens/s, 128 at a time", "batch"),
+        ("ms a token, one at a time (less is better)", "single"),
+    )
+    return {
+        "settings": {**settings, "model": config, **bench.corpus.describe()},
+        "agreement": agreement,
+        "mean_output_pieces": lengths,
+        "figures": [
+            row
+            for unit, key in tables
+            for row in figures("decoding", unit, key, results, errors | failures, notes)
+        ],
+        "raw": results,
+    }
+
+
+def _start(
+    bench: Bench, settings: dict[str, Any], stack: ExitStack
+) -> tuple[dict[str, Worker], dict[str, list[list[int]]], dict[str, str]]:
+    """Load every engine, once, and let it translate everything: (workers, ids, errors).
+
+    That is the warm-up, and the proof that the weights are the same.
+    """
+    workers, outputs, failures = {}, {}, {}
+    for name in CONTESTANTS:
+        bench.progress.now(f"{name}: loading")
+        try:
+            python = bench.our_python if name == OURS else bench.peers.require()
+            worker = Worker(python, SCRIPT, {**settings, "contestant": name}, bench.options)
+            stack.enter_context(worker)
+            worker.wait()
+            outputs[name] = worker.ask("outputs")["ids"]
+            workers[name] = worker
+        except BenchmarkError as error:
+            failures[name] = str(error)
+            bench.progress.say(f"{name}: {error}")
+        bench.progress.done()
+    return workers, outputs, failures
+
+
+def _measure(worker: Worker, _: int) -> dict[str, Any]:
+    batch, single = worker.ask("batch"), worker.ask("single")
+    return {
+        "batch": batch["tokens"] / batch["seconds"],
+        "single": 1000 * single["seconds"] / single["tokens"],
+        "details": {"batch": batch, "single": single},
+    }
+
+
+def _agreement(outputs: dict[str, list[list[int]]]) -> dict[str, float]:
+    """Share of sentences whose pieces are ours; at the limit the end signs may differ."""
+    ours = outputs.get(OURS)
+    if ours is None:
+        return {}
+    return {
+        name: sum(a[:MAX_NEW] == b[:MAX_NEW] for a, b in zip(ours, theirs, strict=True)) / len(ours)
+        for name, theirs in outputs.items()
+        if name != OURS
+    }
