@@ -40,13 +40,14 @@ class Part(NamedTuple):
     module: str
     rounds: int  # without --rounds
     quick_rounds: int
+    peers: bool = True  # whether it needs their environment
 
 
 # In this order. A part needs a line here and nothing else.
 PARTS = {
     "training": Part("benchmark_training", rounds=5, quick_rounds=2),
     "decoding": Part("benchmark_decoding", rounds=7, quick_rounds=2),
-    "process": Part("benchmark_process", rounds=7, quick_rounds=2),
+    "process": Part("benchmark_process", rounds=7, quick_rounds=2, peers=False),
 }
 
 
@@ -121,17 +122,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     bench = Bench(Options(**common), progress)
     results: dict[str, Any] = {
         "machine": machine(bench.options),
-        "options": {**common, "parts": args.parts, "rounds": rounds},
+        "options": {
+            "quick": args.quick,
+            "threads": args.threads,
+            "multi30k": args.multi30k is not None,
+            "checkpoint": args.checkpoint and args.checkpoint.name,
+            "parts": args.parts,
+            "rounds": rounds,
+        },
         "parts": {},
     }
     started = time.monotonic()
     try:
-        peers = bench.peers
-        results["versions"] = {"ours": our_versions(), "peers": peers.versions}
-        results["versions"]["peers_error"] = peers.error or None
-        ours, theirs = results["machine"]["torch"], peers.versions.get("torch", "")
-        if theirs and theirs != ours:
-            progress.say(f"not the same torch: {ours} here, {theirs} for the peers")
+        results["versions"] = {"ours": our_versions(), "peers": {}}
+        if any(PARTS[name].peers for name in args.parts):
+            results["versions"] |= {"peers": bench.peers.versions}
+            results["versions"] |= {"peers_error": bench.peers.error or None}
+            ours, theirs = results["machine"]["torch"], bench.peers.versions.get("torch", "")
+            if theirs and theirs != ours:
+                progress.say(f"not the same torch: {ours} here, {theirs} for the peers")
         progress.done()
         for name in args.parts:
             begun = time.monotonic()

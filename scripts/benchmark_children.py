@@ -84,7 +84,9 @@ class Worker:
         alarm.cancel()
         if not line:
             self.close()
-            raise BenchmarkError(f"{last_line(self._log)} (output: {self._log})")
+            code = self._process.returncode
+            reason = f"killed by signal {-code}" if code < 0 else last_line(self._log)
+            raise BenchmarkError(f"{reason} (output: {self._log})")
         return json.loads(line)
 
     def ask(self, command: str) -> dict[str, Any]:

@@ -9,15 +9,15 @@ def describe(results: dict[str, Any]) -> str:
     """One paragraph: what was measured on which machine."""
     machine, versions = results["machine"], results["versions"]
     mode = "quick run, a rough figure only" if results["options"]["quick"] else "full run"
-    peers = ", ".join(
-        f"{name} {versions['peers'][name]}"
+    peers = "".join(
+        f"{name} {versions['peers'][name]}; "
         for name in ("joeynmt", "transformers", "ctranslate2")
         if versions["peers"].get(name)
     )
     lines = [
         f"{machine['cpu']}, {machine['threads']} threads of {machine['usable_cores']} cores, "
         f"{machine['memory_gib']} GiB; {machine['system']}; Python {machine['python']}, "
-        f"torch {machine['torch']}; {peers or 'no peers'}; {machine['date']}; {mode}."
+        f"torch {machine['torch']}; {peers}{machine['date']}; {mode}."
     ]
     settings = [part.get("settings", {}) for part in results["parts"].values()]
     corpora = [
