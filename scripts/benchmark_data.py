@@ -65,9 +65,10 @@ def prepare(options: Options) -> Corpus:
     place.write_bytes(tokenizer.to_bytes())
     test = [source for source, _ in sides["test"]]
     test = (test * -(-TEST_SENTENCES // len(test)))[:TEST_SENTENCES]
-    repeats = 1 if options.multi30k else REPEAT_TINY
+    repeats = 1 if options.multi30k or options.quick else REPEAT_TINY
+    tiny = "data/tiny" if repeats == 1 else f"data/tiny, repeated {repeats} times"
     return Corpus(
-        name="Multi30k" if options.multi30k else f"data/tiny, repeated {repeats} times",
+        name="Multi30k" if options.multi30k else tiny,
         train=_write(folder, "train", sides["train"] * repeats),
         once=_write(folder, "once", sides["train"]),
         valid=_write(folder, "valid", sides["valid"][:50]),
@@ -180,7 +181,7 @@ def train_checkpoint(options: Options, corpus: Corpus) -> Path:
     enough to stop.
     """
     if options.quick:
-        trainer = {"max_steps": 200, "max_epochs": -1}
+        trainer = {"max_steps": 150, "max_epochs": -1}
     else:
         trainer = {"max_epochs": 2 if options.multi30k else 6}
     config = fit_config(

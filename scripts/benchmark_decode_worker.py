@@ -7,6 +7,9 @@ this program's worker needs this program; the others get its weights from a file
 
 Commands: "outputs" gives the pieces of every translation, "batch" and "single" give seconds and
 the number of pieces written, end signs counted.
+
+How threads are best used depends on the machine and on what is translated, so a peer has several
+ways to use them. "outputs" also times each of them, and the fastest of each kind is what counts.
 """
 
 from __future__ import annotations
@@ -16,15 +19,17 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 PAD, BOS, EOS = 0, 2, 3
 # sentences, how many at a time -> pieces of each translation with its end sign, and its text
 Translate = Callable[[Sequence[str], int], tuple[list[list[int]], list[str]]]
+Ways = dict[str, Translate]  # by what is special about them
 
 
-def this_program(settings: dict[str, Any]) -> Translate:
+def this_program(settings: dict[str, Any]) -> Ways:
     import torch
 
     from translate import Translator
@@ -39,15 +44,14 @@ def this_program(settings: dict[str, Any]) -> Translate:
         ids = [each.ids if each.limit_reached else [*each.ids, EOS] for each in done]
         return ids, [each.text for each in done]
 
-    return translate
+    return {"as it is": translate}
 
 
-def marian(settings: dict[str, Any]) -> Translate:
+def marian(settings: dict[str, Any]) -> Ways:
     import sentencepiece
     import torch
     from benchmark_weights import load_weights, marian_model
 
-    torch.set_num_threads(settings["threads"])
     processor = sentencepiece.SentencePieceProcessor(model_file=settings["tokenizer"])
     model = marian_model(load_weights(settings["weights"]))
 
@@ -64,7 +68,10 @@ def marian(settings: dict[str, Any]) -> Translate:
         return [_until_end(ids[1:]) for ids in written.tolist()]
 
     @torch.inference_mode()
-    def translate(sentences: Sequence[str], batch_size: int) -> tuple[list[list[int]], list[str]]:
+    def translate(
+        threads: int, sentences: Sequence[str], batch_size: int
+    ) -> tuple[list[list[int]], list[str]]:
+        torch.set_num_threads(threads)
         sources = [[*ids, EOS] for ids in processor.encode(list(sentences))]
         order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
         ids: list[list[int]] = [[] for _ in sources]
@@ -74,10 +81,10 @@ def marian(settings: dict[str, Any]) -> Translate:
                 ids[row] = written
         return ids, processor.decode([_without_end(each) for each in ids])
 
-    return translate
+    return {f"threads {n}": partial(translate, n) for n in {settings["threads"], 1}}
 
 
-def ctranslate2(settings: dict[str, Any]) -> Translate:
+def ctranslate2(settings: dict[str, Any]) -> Ways:
     import ctranslate2
     import sentencepiece
     from benchmark_weights import load_weights, save_ctranslate2
@@ -87,15 +94,10 @@ def ctranslate2(settings: dict[str, Any]) -> Translate:
     compute_type = settings["contestant"].split()[-1]
     folder = Path(settings["folder"]) / compute_type
     save_ctranslate2(load_weights(settings["weights"]), pieces, folder)
-    translator = ctranslate2.Translator(
-        str(folder),
-        device="cpu",
-        compute_type=compute_type,
-        inter_threads=1,
-        intra_threads=settings["threads"],
-    )
 
-    def translate(sentences: Sequence[str], batch_size: int) -> tuple[list[list[int]], list[str]]:
+    def translate(
+        translator: ctranslate2.Translator, sentences: Sequence[str], batch_size: int
+    ) -> tuple[list[list[int]], list[str]]:
         sources = [[*each, "</s>"] for each in processor.encode(list(sentences), out_type=str)]
         results = translator.translate_batch(
             sources,
@@ -110,7 +112,21 @@ def ctranslate2(settings: dict[str, Any]) -> Translate:
         ]
         return ids, processor.decode([_without_end(each) for each in ids])
 
-    return translate
+    # All threads for one batch at a time, or a batch on each.
+    layouts = {(1, settings["threads"]), (settings["threads"], 1)}
+    return {
+        f"inter_threads {inter}, intra_threads {intra}": partial(
+            translate,
+            ctranslate2.Translator(
+                str(folder),
+                device="cpu",
+                compute_type=compute_type,
+                inter_threads=inter,
+                intra_threads=intra,
+            ),
+        )
+        for inter, intra in layouts
+    }
 
 
 def _until_end(ids: list[int]) -> list[int]:
@@ -121,24 +137,37 @@ def _without_end(ids: list[int]) -> list[int]:
     return ids[:-1] if ids[-1:] == [EOS] else ids
 
 
-def answer(command: str, translate: Translate, settings: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked for."""
-    sentences = Path(settings["sentences"]).read_text("utf-8").removesuffix("\n").split("\n")
-    sentences = sentences[: settings["count"]]
-    if command == "outputs":
-        ids, _ = translate(sentences, settings["batch_size"])
-        translate(sentences[:2], 1)  # warms up the other shape as well
-        return {"ids": ids}
-    started = time.perf_counter()
-    if command == "batch":
-        ids, _ = translate(sentences, settings["batch_size"])
-    else:
-        step = max(1, len(sentences) // settings["singles"])
-        ids = []
-        for sentence in sentences[::step][: settings["singles"]]:
-            ids += translate([sentence], 1)[0]
-    seconds = time.perf_counter() - started
-    return {"seconds": seconds, "tokens": sum(map(len, ids)), "sentences": len(ids)}
+class Contestant:
+    """Ways to translate, and the fastest of them for each command."""
+
+    def __init__(self, ways: Ways, settings: dict[str, Any]) -> None:
+        self.ways = ways
+        self.settings = settings
+        lines = Path(settings["sentences"]).read_text("utf-8").removesuffix("\n").split("\n")
+        self.sentences = lines[: settings["count"]]
+        step = max(1, len(self.sentences) // settings["singles"])
+        self.singles = self.sentences[::step][: settings["singles"]]
+        self.fastest: dict[str, str] = {}
+
+    def outputs(self) -> dict[str, Any]:
+        """Pieces of all translations. Warms every way up, then chooses among them."""
+        for translate in self.ways.values():
+            ids, _ = translate(self.sentences, self.settings["batch_size"])
+            translate(self.singles[:2], 1)
+        for command in ("batch", "single"):
+            speed = {way: self.measure(command, way)["seconds"] for way in self.ways}
+            self.fastest[command] = min(speed, key=speed.__getitem__)
+        return {"ids": ids, "fastest": self.fastest}
+
+    def measure(self, command: str, way: str | None = None) -> dict[str, Any]:
+        translate = self.ways[way or self.fastest[command]]
+        started = time.perf_counter()
+        if command == "batch":
+            ids, _ = translate(self.sentences, self.settings["batch_size"])
+        else:
+            ids = [translate([sentence], 1)[0][0] for sentence in self.singles]
+        seconds = time.perf_counter() - started
+        return {"seconds": seconds, "tokens": sum(map(len, ids)), "sentences": len(ids)}
 
 
 def main() -> None:
@@ -146,10 +175,12 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no answer
     settings = json.loads(sys.argv[1])
     load = {"MarianMTModel": marian, "CTranslate2": ctranslate2}
-    translate = load.get(settings["contestant"].split()[0], this_program)(settings)
+    ways = load.get(settings["contestant"].split()[0], this_program)(settings)
+    contestant = Contestant(ways, settings)
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in sys.stdin:
-        result = answer(json.loads(line)["command"], translate, settings)
+        command = json.loads(line)["command"]
+        result = contestant.outputs() if command == "outputs" else contestant.measure(command)
         print(json.dumps(result), file=answers, flush=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmark_children import Worker
 from benchmark_common import OURS, Bench, BenchmarkError
@@ -13,8 +13,17 @@ from benchmark_rounds import figures, interleave
 CONTESTANTS = (OURS, "MarianMTModel", "CTranslate2 float32", "CTranslate2 int8")
 BATCH_SIZE = 128
 MIN_LENGTH = 3  # pieces with end sign; below it nothing is translated
-MAX_NEW = 80  # pieces; three times the longest sentence, so that an output ends by itself
+MAX_NEW = 80  # pieces; three times a long sentence, so that an output ends by itself
+MAX_NEW_QUICK = 24  # a model that is hardly trained may not end at all
 SCRIPT = "benchmark_decode_worker.py"
+
+
+class Started(NamedTuple):
+    """An engine at work."""
+
+    worker: Worker
+    ids: list[list[int]]  # of all translations, end signs too
+    fastest: dict[str, str]  # the way to use threads that it was fastest with
 
 
 def units(rounds: int) -> int:
@@ -39,12 +48,13 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
         config = export(checkpoint, folder / "weights.pt", tokenizer)
     except UserError as error:
         raise BenchmarkError(str(error)) from None
+    max_new = MAX_NEW_QUICK if options.quick else MAX_NEW
     settings = {
         "threads": options.threads,
         "count": 256 if options.quick else 1000,
         "singles": 10 if options.quick else 50,
         "batch_size": BATCH_SIZE,
-        "max_new": MAX_NEW,
+        "max_new": max_new,
     }
     files = {
         "checkpoint": checkpoint,
@@ -55,12 +65,13 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
     }
     bench.progress.done()
     with ExitStack() as stack:
-        workers, outputs, failures = _start(bench, {**settings, **files}, stack)
-        contestants = {name: partial(_measure, worker) for name, worker in workers.items()}  # type: dict[str, Measure]
+        started, failures = _start(bench, {**settings, **files}, stack)
+        contestants = {name: partial(_measure, each.worker) for name, each in started.items()}
         results, errors = interleave(bench, contestants, rounds)
     bench.progress.done(rounds * len(failures))
     results |= {name: [] for name in failures}
-    agreement = _agreement(outputs)
+    outputs = {name: each.ids for name, each in started.items()}
+    agreement = _agreement(outputs, max_new)
     notes = {
         name: f"{share:.1%} of the outputs identical to this program's"
         for name, share in agreement.items()
@@ -68,7 +79,7 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
     for name, note in notes.items():
         bench.progress.say(f"{name}: {note}")
     lengths = {name: sum(map(len, ids)) / len(ids) for name, ids in outputs.items()}
-    if OURS in lengths and not MIN_LENGTH <= lengths[OURS] <= MAX_NEW / 2:
+    if OURS in lengths and not MIN_LENGTH <= lengths[OURS] <= 0.75 * max_new:
         bench.progress.say(
             f"decoding: the model writes {lengths[OURS]:.1f} pieces a sentence, so it is hardly "
             "trained, and these figures mean little"
@@ -80,6 +91,7 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
     return {
         "settings": {**settings, "model": config, **bench.corpus.describe()},
         "agreement": agreement,
+        "threads_used_best": {name: each.fastest for name, each in started.items()},
         "mean_output_pieces": lengths,
         "figures": [
             row
@@ -92,12 +104,12 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
 
 def _start(
     bench: Bench, settings: dict[str, Any], stack: ExitStack
-) -> tuple[dict[str, Worker], dict[str, list[list[int]]], dict[str, str]]:
-    """Load every engine, once, and let it translate everything: (workers, ids, errors).
+) -> tuple[dict[str, Started], dict[str, str]]:
+    """Load every engine, once, and let it translate everything; those that fail, with the error.
 
     That is the warm-up, and the proof that the weights are the same.
     """
-    workers, outputs, failures = {}, {}, {}
+    started, failures = {}, {}
     for name in CONTESTANTS:
         bench.progress.now(f"{name}: loading")
         try:
@@ -105,13 +117,13 @@ def _start(
             worker = Worker(python, SCRIPT, {**settings, "contestant": name}, bench.options)
             stack.enter_context(worker)
             worker.wait()
-            outputs[name] = worker.ask("outputs")["ids"]
-            workers[name] = worker
+            first = worker.ask("outputs")
+            started[name] = Started(worker, first["ids"], first["fastest"])
         except BenchmarkError as error:
             failures[name] = str(error)
             bench.progress.say(f"{name}: {error}")
         bench.progress.done()
-    return workers, outputs, failures
+    return started, failures
 
 
 def _measure(worker: Worker, _: int) -> dict[str, Any]:
@@ -123,13 +135,13 @@ def _measure(worker: Worker, _: int) -> dict[str, Any]:
     }
 
 
-def _agreement(outputs: dict[str, list[list[int]]]) -> dict[str, float]:
+def _agreement(outputs: dict[str, list[list[int]]], max_new: int) -> dict[str, float]:
     """Share of sentences whose pieces are ours; at the limit the end signs may differ."""
     ours = outputs.get(OURS)
     if ours is None:
         return {}
     return {
-        name: sum(a[:MAX_NEW] == b[:MAX_NEW] for a, b in zip(ours, theirs, strict=True)) / len(ours)
+        name: sum(a[:max_new] == b[:max_new] for a, b in zip(ours, theirs, strict=True)) / len(ours)
         for name, theirs in outputs.items()
         if name != OURS
     }
