@@ -97,14 +97,9 @@ def decode(argv: Sequence[str]) -> int:
         check_writable(args.output)
     groups = _sentence_groups(args)
 
-    import torch
-
     from translate.decoding.bundle import find_model
     from translate.decoding.translator import Translator
 
-    # One new position at a time makes matrices so small that threads would only wait for each
-    # other: on a busy machine two of them are ten times slower than one.
-    torch.set_num_threads(1)
     path = find_model(args.model)
     _say(f"model {path}")
     translator = Translator.load(path)

@@ -7,9 +7,15 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from translate.model.attention import MultiHeadAttention
-from translate.model.layers import DecoderBlock, EncoderBlock, LayerCache, sinusoidal_positions
-from translate.model.masks import padding_mask, target_mask
+from translate.model.attention import MultiHeadAttention, project, side_by_side
+from translate.model.layers import (
+    DecoderBlock,
+    DecoderCache,
+    Dropout,
+    EncoderBlock,
+    sinusoidal_positions,
+)
+from translate.model.masks import padding_mask
 
 D, H, FF = 8, 2, 16
 SRC = torch.tensor([[5, 5, 5, 0, 0], [5] * 5])
@@ -76,9 +82,11 @@ def test_decoder_block_equals_nn_transformer_decoder_layer(norm):
         copy_attention(ours.cross_attention, theirs.multihead_attn)
         copy_rest(ours, theirs, residuals)
     memory = torch.randn(2, 5, D)
+    cross = ours.cross_attention
+    projected = project(memory, side_by_side(cross.W_key, cross.W_value), H, D // H).detach()
     ahead = torch.ones(4, 4, dtype=torch.bool).triu(1)  # there True means "ignore"
     assert_same_function(
-        lambda x: ours(x, memory, target_mask(TGT, 0), padding_mask(SRC, 0)),
+        lambda x: ours(x, projected, padding_mask(SRC, 0)),
         lambda x: theirs(
             x,
             memory,
@@ -111,12 +119,56 @@ def test_sinusoidal_positions_follow_the_paper():
 
 
 def test_cache_is_filled_in_place_and_returns_views():
-    cache = LayerCache(torch.zeros(2, H, 5, 4), torch.zeros(2, H, 5, 4), max_length=6)
-    first = torch.randn(2, H, 2, 4)
-    keys, _ = cache.append(first, first)
+    memory = torch.zeros(1, 2, 2, H, 5, D // H)
+    cache = DecoderCache([torch.randn(3 * D, D)], memory, max_length=6)
+    layer = cache.layers[0]
+    x = torch.randn(2, 3, D)
+    expected = project(x, layer.weight, H, D // H)
+    _, keys, _ = layer.extend(x[:, :2])
     storage = keys.data_ptr()
-    second = torch.randn(2, H, 1, 4)
-    keys, values = cache.append(second, 2 * second)
+    queries, keys, values = layer.extend(x[:, 2:])
     assert keys.data_ptr() == storage
-    assert_close(keys, torch.cat([first, second], dim=2))
-    assert_close(values, torch.cat([first, 2 * second], dim=2))
+    assert_close(queries, expected[0, :, :, 2:])
+    assert_close(keys, expected[1])
+    assert_close(values, expected[2])
+    assert cache.length == 3
+
+
+def test_keeping_rows_of_a_cache_copies_only_those_that_move():
+    memory = torch.arange(5.0)[:, None, None, None].expand(1, 2, 5, H, 4, D // H).clone()
+    cache = DecoderCache([torch.randn(3 * D, D)], memory, max_length=6)
+    layer = cache.layers[0]
+    before = layer.extend(torch.randn(5, 2, D))[1].clone()
+    where = layer.memory.data_ptr(), layer.room.data_ptr()
+    for rows, left in (([0, 4, 2], [0, 4, 2]), ([1, 0], [4, 0]), ([0], [4])):
+        cache.keep(rows)
+        assert (layer.memory.data_ptr(), layer.room.data_ptr()) == where
+        assert layer.memory[0, :, 0, 0, 0].tolist() == left
+        assert torch.equal(layer.room[0, :, :, :2], before[left])
+
+
+@pytest.mark.parametrize("p", [0.0, 0.001, 0.1, 0.5, 0.999])
+def test_dropout_zeroes_its_share_and_keeps_the_mean(p):
+    dropout = Dropout(p)
+    x = torch.ones(400, 1001)
+    kept = dropout(x)
+    share = round(p * 256) / 256 if p < 0.998 else 255 / 256
+    assert abs((kept == 0).float().mean() - share) < 0.004
+    assert len(kept.unique()) <= 2
+    assert abs(kept.mean() - 1) < 0.06
+    assert dropout.eval()(x) is x
+
+
+def test_dropout_is_as_random_along_every_axis_and_its_gradient_has_the_same_mask():
+    dropout = Dropout(0.5)
+    x = torch.ones(512, 512, requires_grad=True)
+    output = dropout(x)
+    output.sum().backward()
+    assert torch.equal(output.detach(), x.grad)
+    zero = (x.grad == 0).float()
+    for axis in (0, 1):
+        assert (zero.mean(axis) - 0.5).abs().max() < 0.12  # 5 standard deviations
+    for lag in (1, 2, 4, 8, 64):  # neighbours of one 64-bit word, and of the next
+        flat = zero.flatten() - 0.5
+        assert abs((flat[lag:] * flat[:-lag]).mean() / 0.25) < 0.01
+    assert not torch.equal(dropout(x.detach()), output.detach())

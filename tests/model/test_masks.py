@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from translate.model.masks import causal_mask, padding_mask, target_mask
+from translate.model.masks import causal_mask, padding_mask
 
 PAD = 3  # not 0, so that a hard-coded 0 would show
 
@@ -35,15 +35,3 @@ def test_causal_mask_of_new_positions_is_aligned_with_the_end():  # A11, A12
         [True, True, True, True],
     ]
     assert causal_mask(1, 4)[0, 0].tolist() == [[True, True, True, True]]
-
-
-def test_target_mask_is_padding_and_causality_at_once():  # A07
-    ids = torch.tensor([[3, 5, 6, 3]])  # left- and right-padded
-    expected = padding_mask(ids, PAD) & causal_mask(4)
-    assert torch.equal(target_mask(ids, PAD), expected)
-    assert target_mask(ids, PAD)[0, 0].tolist() == [
-        [False, False, False, False],
-        [False, True, False, False],
-        [False, True, True, False],
-        [False, True, True, False],
-    ]

@@ -107,6 +107,7 @@ def test_recording_does_not_change_the_output(model):  # A02
 
 
 @pytest.mark.parametrize("pieces", [[1, 1, 1, 1, 1], [3, 1, 1], [2, 3], [5]])
+@torch.no_grad()
 def test_cached_equals_uncached_however_the_pieces_arrive(model, pieces):  # A08, A11, A12
     src, tgt = SRC[1:], TGT[1:]
     memory, src_mask = model.encode(src)
@@ -117,12 +118,13 @@ def test_cached_equals_uncached_however_the_pieces_arrive(model, pieces):  # A08
     assert_close(torch.cat(chunks, dim=1), expected, atol=1e-5, rtol=1e-5)
 
 
+@torch.no_grad()
 def test_a_cache_that_keeps_some_rows_goes_on_with_those(model):
     tgt = torch.tensor([[2, 6, 7], [2, 8, 9]])
     memory, src_mask = model.encode(SRC)
     cache = model.start_cache(memory, 3)
     model.decode(tgt[:, :2], memory, src_mask, cache)
-    rows = torch.tensor([1])
+    rows = [1]
     cache.keep(rows)
     last = model.decode(tgt[rows, 2:], memory[rows], src_mask[rows], cache)
     assert_close(last, model.decode(tgt, memory, src_mask)[rows, 2:], atol=1e-5, rtol=1e-5)

@@ -12,33 +12,51 @@ from translate.training.objective import label_smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
-def test_the_loss_is_pytorchs_and_so_is_its_gradient(smoothing):
-    logits = torch.randn(9, 23, requires_grad=True)
+@pytest.mark.parametrize("chunk", [1, 4, 9, 1000])
+def test_the_loss_is_pytorchs_and_so_are_its_gradients(smoothing, chunk, monkeypatch):
+    monkeypatch.setattr("translate.training.objective.CHUNK", chunk)
+    hidden = torch.randn(9, 6, requires_grad=True)
+    weight = torch.randn(23, 6, requires_grad=True)
     targets = torch.randint(23, (9,))
-    ours = label_smoothed_cross_entropy(logits, targets, smoothing)
+    ours = label_smoothed_cross_entropy(hidden, weight, targets, smoothing)
+    logits = hidden @ weight.T
     theirs = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(ours.loss, theirs)
     torch.testing.assert_close(ours.nll, F.cross_entropy(logits, targets, reduction="sum"))
     assert ours.count == 9
-    torch.testing.assert_close(
-        *(torch.autograd.grad(loss, logits, retain_graph=True)[0] for loss in (ours.loss, theirs))
-    )
+    for a, b in zip(
+        torch.autograd.grad(3 * ours.loss, (hidden, weight)),
+        torch.autograd.grad(3 * theirs, (hidden, weight)),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+
+
+def test_the_loss_without_gradients_is_the_same():
+    hidden, weight = torch.randn(9, 6), torch.randn(23, 6)
+    targets = torch.randint(23, (9,))
+    without = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
+    with_gradients = label_smoothed_cross_entropy(hidden, weight.requires_grad_(), targets, 0.1)
+    assert without.loss == with_gradients.loss.detach()
+    assert not without.loss.requires_grad
 
 
 @pytest.mark.parametrize("scale", [1e4, -1e4])
 def test_extreme_logits_give_a_finite_loss_and_gradient(scale):  # T05
-    logits = (torch.eye(5) * scale).requires_grad_()
-    loss = label_smoothed_cross_entropy(logits, torch.arange(5), 0.1).loss
+    hidden = (torch.eye(5) * scale).requires_grad_()
+    loss = label_smoothed_cross_entropy(hidden, torch.eye(5), torch.arange(5), 0.1).loss
     loss.backward()
     assert loss.isfinite()
-    assert logits.grad.isfinite().all()
+    assert hidden.grad.isfinite().all()
 
 
 def test_no_target_at_all_costs_nothing_and_poisons_nothing():  # T06
-    logits = torch.randn(0, 5, requires_grad=True)
-    result = label_smoothed_cross_entropy(logits, torch.zeros(0, dtype=torch.int64), 0.1)
+    hidden, weight = torch.randn(0, 3, requires_grad=True), torch.ones(5, 3, requires_grad=True)
+    nothing = torch.zeros(0, dtype=torch.int64)
+    result = label_smoothed_cross_entropy(hidden, weight, nothing, 0.1)
     result.loss.backward()
     assert [part.item() for part in result[:2]] == [0.0, 0.0]
+    assert weight.grad.eq(0).all()
 
 
 @pytest.fixture

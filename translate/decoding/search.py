@@ -12,18 +12,19 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from translate.decoding.parallel import one_thread
 from translate.decoding.prefix import Prefix
 from translate.model.transformer import AttentionRecord, Transformer
 
 
 @contextmanager
 def evaluating(model: Transformer) -> Iterator[None]:
-    """No dropout and no gradients inside; the model's own mode afterwards."""
+    """No dropout, no gradients and one thread inside; the model's own mode afterwards."""
     was_training = model.training
     if was_training:
         model.eval()
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), one_thread():
             yield
     finally:
         if was_training:
@@ -40,7 +41,8 @@ class Decoder:
         """
         self.model = model
         self.device = src.device
-        self._memory, self._src_mask = model.encode(src)
+        self._memory, src_mask = model.encode(src)
+        self._src_mask = None if src_mask.all() else src_mask  # no mask is the cheapest
         self._cache = model.start_cache(self._memory, room)
         self._never = torch.tensor(never, device=self.device)
 
@@ -55,10 +57,10 @@ class Decoder:
         return logits.index_fill_(1, self._never, -torch.inf)
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Go on with these rows of the batch only."""
-        index = torch.tensor(rows, device=self.device)
-        self._cache.keep(index)
-        self._src_mask = self._src_mask[index]
+        """Go on with these rows of the batch only, in this order."""
+        self._cache.keep(rows)
+        if self._src_mask is not None:
+            self._src_mask = self._src_mask[list(rows)]
 
 
 @dataclass
@@ -130,16 +132,18 @@ class GreedySearch:
         with evaluating(self._decoder.model):
             logits = self._decoder.step(self._new, record)
             self._hold_to_prefixes(logits)
-            choices = logits.argmax(dim=-1).tolist()
+            choices = _likeliest(logits)
         stay = [
             row
             for row, (hypothesis, piece) in enumerate(zip(self.running, choices, strict=True))
             if self._extend(hypothesis, piece)
         ]
         if len(stay) < len(self.running):
-            self.running = [self.running[row] for row in stay]
-            if stay:
-                self._decoder.keep(stay)
+            rows = _closed_up(stay)
+            self.running = [self.running[row] for row in rows]
+            if rows:
+                with evaluating(self._decoder.model):
+                    self._decoder.keep(rows)
         self._new = [hypothesis.ids[-1:] for hypothesis in self.running]
         return logits
 
@@ -169,3 +173,18 @@ class GreedySearch:
             hypothesis.rest = hypothesis.prefix.after(hypothesis.rest, piece)
             hypothesis.end = min(hypothesis.end + 1, self._longest)
         return True
+
+
+def _likeliest(logits: Tensor) -> list[int]:
+    """The highest of each row (B, V), the first of equal ones."""
+    if logits.device.type == "cpu":  # there NumPy is the faster one by far
+        return logits.numpy().argmax(axis=1).tolist()
+    return logits.argmax(dim=1).tolist()
+
+
+def _closed_up(rows: Sequence[int]) -> list[int]:
+    """The same rows in an order in which as few as can be change their place: the last ones move
+    into the gaps."""
+    staying = {row for row in rows if row < len(rows)}
+    moving = iter(row for row in rows if row >= len(rows))
+    return [place if place in staying else next(moving) for place in range(len(rows))]

@@ -11,13 +11,18 @@ from pathlib import Path
 import torch
 
 from translate.decoding.bundle import find_model, load_bundle
+from translate.decoding.parallel import in_parallel
 from translate.decoding.prefix import PieceIndex, Prefix
-from translate.decoding.search import GreedySearch, Hypothesis
+from translate.decoding.search import GreedySearch, Hypothesis, evaluating
 from translate.decoding.steps import Steps
 from translate.errors import UserError
 from translate.model.transformer import Transformer
 from translate.text.normalize import normalize
 from translate.text.tokenizer import WORD_START, Tokenizer
+
+# A batch is shared out among threads, but not in parts below this: ten rows cost little more
+# than one.
+SMALLEST_SHARE = 32
 
 
 @dataclass(frozen=True)
@@ -127,12 +132,21 @@ class Translator:
         ]
         translations = [Translation("", []) for _ in jobs]
         order = [index for index in range(len(jobs)) if jobs[index] is not None]
-        order.sort(key=lambda index: len(jobs[index].source))
-        for start in range(0, len(order), batch_size):
-            batch = order[start : start + batch_size]
-            search = self._search([jobs[index] for index in batch])
-            for index, hypothesis in zip(batch, search.run(), strict=True):
-                translations[index] = self._translation(jobs[index], hypothesis)
+        order.sort(key=lambda index: len(jobs[index].source), reverse=True)
+        on_cpu = self.model.embedding.weight.device.type == "cpu"
+        workers = torch.get_num_threads() if on_cpu else 1
+        size = min(batch_size, max(SMALLEST_SHARE, -(-len(order) // workers)))
+        batches = [order[start : start + size] for start in range(0, len(order), size)]
+
+        def search(batch: list[int]) -> list[Hypothesis]:
+            return self._search([jobs[index] for index in batch]).run()
+
+        with evaluating(self.model):
+            for batch, hypotheses in zip(
+                batches, in_parallel(search, batches, workers), strict=True
+            ):
+                for index, hypothesis in zip(batch, hypotheses, strict=True):
+                    translations[index] = self._translation(jobs[index], hypothesis)
         return translations
 
     def steps(

@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from translate.model.masks import causal_mask
+
 
 class Stages(NamedTuple):
     """What each stage of one attention produced, in order.
@@ -55,7 +57,8 @@ def scores_to_weights(scores: Tensor, head_dim: int, mask: Tensor | None = None)
     if mask is None:
         return scaled.softmax(dim=-1)
     lowest = torch.finfo(scaled.dtype).min  # -1e9 would overflow in float16
-    return scaled.masked_fill(~mask, lowest).softmax(dim=-1) * mask
+    weights = torch.where(mask, scaled, lowest).softmax(dim=-1)
+    return weights * mask.any(dim=-1, keepdim=True).to(weights.dtype)
 
 
 def combine_values(weights: Tensor, values: Tensor) -> Tensor:
@@ -91,15 +94,33 @@ class SelfAttention(nn.Module):
         return self.stages(x, mask).context
 
 
+# The explicit path is the faster one on a CPU for several queries over at most so many keys. The
+# scores, 64 numbers a query, then take little more room than queries, keys and values of width 32.
+EXPLICIT_UP_TO = 64
+
+
+def side_by_side(*layers: nn.Linear) -> Tensor:
+    """n matrices as one (n · H · K, d_in): one product with it is faster than n products."""
+    return torch.cat([layer.weight for layer in layers])
+
+
+def project(x: Tensor, weight: Tensor, n_heads: int, head_dim: int) -> Tensor:
+    """Stage 2 for n matrices side by side: x (B, T, d_in) -> (n, B, H, T, K)."""
+    projected = F.linear(x, weight)  # (B, T, d_in) @ (d_in, n · H · K) -> (B, T, n · H · K)
+    split = projected.unflatten(-1, (-1, n_heads, head_dim))  # (B, T, n, H, K)
+    return split.permute(2, 0, 3, 1, 4).contiguous()
+
+
 class MultiHeadAttention(nn.Module):
     """H heads side by side, each of width K = d_out / H, concatenated and projected back.
 
     Serves as self-attention (queries, keys and values from the same tokens) and as
     cross-attention (queries from the target, keys and values from the encoder's memory).
 
-    Two paths give the same answer. The fused one never builds the (T, S) matrices and is used
-    for training and decoding; the explicit one shows every stage and is taken when `record` is
-    given. There is no dropout on the weights: it would force PyTorch's CPU kernel off its fast
+    Two paths give the same answer. The explicit one goes through the stages by name; PyTorch's
+    fused kernel never builds the (T, S) matrices, so its memory grows with the length and not
+    with its square. On a CPU the explicit one is the faster up to `EXPLICIT_UP_TO` keys, which
+    most sentences are. There is no dropout on the weights: the fused kernel would leave its fast
     path, and the published recipe for this model size sets it to 0 as well (Wu et al. 2021).
 
     Queries, keys and values are projected without bias, as in the lesson: a bias on the keys
@@ -117,42 +138,60 @@ class MultiHeadAttention(nn.Module):
         self.W_value = nn.Linear(d_in, d_out, bias=False)
         self.out_proj = nn.Linear(d_out, d_out)
 
-    def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """What can be attended to: (B, S, d_in) -> keys and values, each (B, H, S, K)."""
-        return self._split_heads(self.W_key(memory)), self._split_heads(self.W_value(memory))
+    def queries_keys_values(self, x: Tensor) -> tuple[Tensor, ...]:
+        """All three from the same tokens: x (B, T, d_in) -> three times (B, H, T, K)."""
+        weight = side_by_side(self.W_query, self.W_key, self.W_value)
+        return project(x, weight, self.n_heads, self.head_dim).unbind(0)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """From the tokens that look elsewhere: x (B, T, d_in) -> (B, H, T, K)."""
+        return project(x, self.W_query.weight, self.n_heads, self.head_dim)[0]
 
     def forward(
         self,
-        x: Tensor,
+        queries: Tensor,
         keys: Tensor,
         values: Tensor,
         mask: Tensor | None = None,
+        *,
+        causal: bool = False,
         record: list[Stages] | None = None,
     ) -> Tensor:
-        """Let every position of `x` (B, T, d_in) attend; returns (B, T, d_out).
+        """Let every query attend: (B, H, T, K), (B, H, S, K) twice -> (B, T, d_out).
 
-        `keys` and `values` (B, H, S, K) come from `keys_and_values`. `mask` is boolean,
-        broadcastable to (B, H, T, S), True where attending is allowed; None allows everything.
-        With a `record` the explicit path runs and appends its `Stages`.
+        `mask` is boolean, broadcastable to (B, H, T, S), True where attending is allowed; None
+        allows everything. `causal` forbids looking ahead: the queries are those of the last T of
+        S positions. With a `record` the explicit path runs and appends its `Stages`.
         Raises TypeError on a mask that is not boolean: a 0/1 float mask would be *added* to the
         scores by the fused kernel instead of blocking anything.
         """
         if mask is not None and mask.dtype != torch.bool:
             raise TypeError(f"attention mask must be boolean (True: may attend), not {mask.dtype}")
-        queries = self._split_heads(self.W_query(x))  # (B, H, T, K)
-        if record is None:
-            context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
-        else:
+        n_new, n_total = queries.shape[-2], keys.shape[-2]
+        explicit = record is not None or self._explicit_is_faster(queries, keys)
+        # The fused kernel needs no (T, S) triangle, but it draws it from the top left corner,
+        # which is wrong as soon as there are more keys than queries.
+        kernel_is_causal = causal and not explicit and mask is None and n_new == n_total
+        if causal and n_new > 1 and not kernel_is_causal:
+            triangle = causal_mask(n_new, n_total, device=queries.device)
+            mask = triangle if mask is None else mask & triangle
+        if explicit:
             scores = score_pairs(queries, keys)  # (B, H, T, K) @ (B, H, K, S) -> (B, H, T, S)
             weights = scores_to_weights(scores, self.head_dim, mask)
             context = combine_values(weights, values)  # (B, H, T, S) @ (B, H, S, K) -> (B, H, T, K)
-            record.append(Stages(queries, keys, values, scores, weights, context))
+            if record is not None:
+                record.append(Stages(queries, keys, values, scores, weights, context))
+        else:
+            context = F.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=mask, is_causal=kernel_is_causal
+            )
         return self.out_proj(self._merge_heads(context))
 
-    def _split_heads(self, x: Tensor) -> Tensor:
-        """(B, T, D) -> (B, H, T, K): cut the width into heads, move them beside the batch."""
-        return x.unflatten(-1, (self.n_heads, self.head_dim)).transpose(1, 2)
+    @staticmethod
+    def _explicit_is_faster(queries: Tensor, keys: Tensor) -> bool:
+        on_cpu = queries.device.type == "cpu"
+        return on_cpu and queries.shape[-2] > 1 and keys.shape[-2] <= EXPLICIT_UP_TO
 
-    def _merge_heads(self, x: Tensor) -> Tensor:
+    def _merge_heads(self, context: Tensor) -> Tensor:
         """(B, H, T, K) -> (B, T, D): the exact inverse; without the transpose heads would mix."""
-        return x.transpose(1, 2).flatten(-2)
+        return context.transpose(1, 2).flatten(-2)

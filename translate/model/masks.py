@@ -29,12 +29,3 @@ def causal_mask(
     n_total = n_new if n_total is None else n_total
     everything = torch.ones(n_new, n_total, dtype=torch.bool, device=device)
     return everything.tril(diagonal=n_total - n_new)[None, None]
-
-
-def target_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """Padding AND causality in one mask: (B, T) ids -> (B, 1, T, T).
-
-    One boolean mask, not a sum of two masks of large negative numbers: those overflow to -inf
-    in every float type, and a row of -inf is NaN.
-    """
-    return padding_mask(ids, pad_id) & causal_mask(ids.shape[1], device=ids.device)

@@ -12,14 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from translate.model.attention import Stages
+from translate.model.attention import Stages, project, side_by_side
 from translate.model.layers import (
     DecoderBlock,
+    DecoderCache,
+    Dropout,
     EncoderBlock,
-    LayerCache,
     sinusoidal_positions,
 )
-from translate.model.masks import causal_mask, padding_mask, target_mask
+from translate.model.masks import padding_mask
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,6 @@ class AttentionRecord:
     cross: list[Stages] = field(default_factory=list)  # weights (B, H, T, S)
 
 
-@dataclass
-class DecoderCache:
-    """One `LayerCache` a decoder layer; all have the same length."""
-
-    layers: list[LayerCache]
-
-    @property
-    def length(self) -> int:
-        """Target positions decoded so far."""
-        return self.layers[0].length
-
-    def keep(self, rows: Tensor) -> None:
-        """Go on with these rows of the batch only; `rows` (B',) are indices."""
-        for layer in self.layers:
-            layer.keep(rows)
-
-
 class Transformer(nn.Module):
     """Encoder, decoder, and one embedding table for source, target and output layer.
 
@@ -103,7 +87,7 @@ class Transformer(nn.Module):
         self.register_buffer(
             "positions", sinusoidal_positions(config.max_length, config.d_model), persistent=False
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         shape = (config.d_model, config.n_heads, config.d_ff, config.dropout, config.norm)
         self.encoder = nn.ModuleList(EncoderBlock(*shape) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderBlock(*shape) for _ in range(config.decoder_layers))
@@ -162,31 +146,44 @@ class Transformer(nn.Module):
 
     def start_cache(self, memory: Tensor, max_length: int) -> DecoderCache:
         """An empty cache for up to `max_length` target positions over `memory` (B, S, D)."""
-        return DecoderCache([block.start_cache(memory, max_length) for block in self.decoder])
+        attentions = [block.self_attention for block in self.decoder]
+        weights = [side_by_side(each.W_query, each.W_key, each.W_value) for each in attentions]
+        keys_and_values = self._keys_and_values(memory).unflatten(0, (-1, 2))
+        return DecoderCache(weights, keys_and_values, max_length)
+
+    def _keys_and_values(self, memory: Tensor) -> Tensor:
+        """What the decoder's layers see of `memory` (B, S, D): keys of the first, values of the
+        first, keys of the second and so on, (2 · layers, B, H, S, K)."""
+        attentions = [block.cross_attention for block in self.decoder]
+        matrices = [matrix for each in attentions for matrix in (each.W_key, each.W_value)]
+        head_dim = self.config.d_model // self.config.n_heads
+        return project(memory, side_by_side(*matrices), self.config.n_heads, head_dim)
 
     def decode(
         self,
         tgt_in: Tensor,
         memory: Tensor,
-        src_mask: Tensor,
+        src_mask: Tensor | None,
         cache: DecoderCache | None = None,
         record: AttentionRecord | None = None,
     ) -> Tensor:
         """Hidden states (B, T, D) that predict the piece after each of `tgt_in` (B, T).
 
+        Padding of `tgt_in` stands at the end; what comes out there means nothing.
+        A `src_mask` of None means that no source is padded.
+
         With a cache, `tgt_in` holds only the new pieces, none of them padding; they see
         everything in the cache and one another causally.
         """
-        start = 0 if cache is None else cache.length
         if cache is None:
-            tgt_mask = target_mask(tgt_in, self.config.pad_id)
+            projected = self._keys_and_values(memory).unbind(0)
+            start, memory_layers = 0, list(zip(projected[::2], projected[1::2], strict=True))
         else:
-            n_new = tgt_in.shape[1]
-            tgt_mask = causal_mask(n_new, start + n_new, device=tgt_in.device)
+            start, memory_layers = cache.length, [layer.memory for layer in cache.layers]
         x = self._embed(tgt_in, start)
         for i, block in enumerate(self.decoder):
             x = block(
-                x, memory, tgt_mask, src_mask,
+                x, memory_layers[i], src_mask,
                 None if cache is None else cache.layers[i],
                 None if record is None else record.decoder,
                 None if record is None else record.cross,

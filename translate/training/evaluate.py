@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
-
-import torch
 
 from translate.decoding.translator import Translator
 from translate.text.corpus import Pair, ParallelFiles
@@ -26,8 +23,7 @@ class Evaluation(NamedTuple):
 def evaluate(translator: Translator, pairs: Sequence[Pair]) -> Evaluation:
     """The model gets the source alone; references are used only to score what came out."""
     sources = [pair.source for pair in pairs]
-    with _one_thread():
-        translations = translator.translate_detailed(sources)
+    translations = translator.translate_detailed(sources)
     outputs = [translation.text for translation in translations]
     notes = []
     if cut := sum(bool(translation.dropped) for translation in translations):
@@ -67,15 +63,3 @@ def print_scores(translator: Translator, data: TranslationData) -> None:
 
 def _share(scores: Scores) -> str:
     return f"{scores.exact_share:.1%} ({scores.exact} of {scores.sentences})"
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Matrices of one new position are so small that threads would only wait for each other: on
-    a busy machine two of them are ten times slower than one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

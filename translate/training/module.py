@@ -144,8 +144,12 @@ class TranslationModule(lightning.LightningModule):
         """Only the N real target positions meet the output layer, the dearest one of all."""
         hidden = self.model.decode(batch.tgt_in, *self.model.encode(batch.src))  # (B, T, D)
         real = batch.tgt_out != self.model.config.pad_id  # (B, T)
-        logits = self.model.logits(hidden[real])  # (N, D) -> (N, V)
-        return label_smoothed_cross_entropy(logits, batch.tgt_out[real], self.label_smoothing)
+        return label_smoothed_cross_entropy(
+            hidden[real],  # (N, D)
+            self.model.embedding.weight,
+            batch.tgt_out[real],
+            self.label_smoothing,
+        )
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Returns the *sum* over tokens; `on_before_optimizer_step` divides by their count.

@@ -1,13 +1,19 @@
 """What training minimises: label-smoothed cross entropy, as sums with their count.
 
-N real target positions (padding is left out before the logits are made), V vocabulary.
+N real target positions (padding is left out beforehand), D d_model, V vocabulary.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+# Rows whose logits exist at the same time: 1,024 x 8,000 float32 are 33 MB; all rows of a batch
+# would be far more than any other tensor, written to memory and read back several times.
+CHUNK = 1024
 
 
 class Loss(NamedTuple):
@@ -18,15 +24,64 @@ class Loss(NamedTuple):
     count: int  # N
 
 
-def label_smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Loss:
-    """Logits (N, V) against the right pieces (N,).
+def label_smoothed_cross_entropy(
+    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
+) -> Loss:
+    """Logits `hidden` (N, D) @ `weight`ᵀ (D, V) against the right pieces (N,).
 
     The target distribution puts 1 - smoothing on the right piece and spreads the rest evenly
     over all V pieces (Szegedy et al. 2016, section 7), which keeps the model from chasing
-    probability 1. The same as ``F.cross_entropy(..., label_smoothing=smoothing)``, from one
-    log-softmax. Without any target all three are zero.
+    probability 1. The same as ``F.cross_entropy(hidden @ weight.T, targets,
+    label_smoothing=smoothing, reduction="sum")``. Without any target all three are zero.
     """
-    log_probabilities = logits.log_softmax(dim=-1)  # (N, V); never log(softmax), which is -inf
-    nll = -log_probabilities.gather(-1, targets[:, None]).sum()
-    evenly = -log_probabilities.mean(dim=-1).sum()
-    return Loss((1 - smoothing) * nll + smoothing * evenly, nll, len(targets))
+    loss, nll = _LinearCrossEntropy.apply(hidden, weight, targets, smoothing)
+    return Loss(loss, nll, len(targets))
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Output layer, loss and their gradients chunk by chunk: the (N, V) logits are never whole.
+
+    With p = softmax(logits) and q the smoothed target distribution, the loss of a row is
+    log Σ exp(logits) - q · logits and its gradient with respect to the logits p - q. So the
+    gradients can be had at once, while the chunk's logits are still there.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        differentiate = any(ctx.needs_input_grad)
+        log_sums = hidden.new_zeros((), dtype=torch.float32)
+        right = hidden.new_zeros((), dtype=torch.float32)
+        # The even part of q · logits is that of a mean piece; it needs no logits.
+        mean_piece = weight.mean(dim=0)  # (D,)
+        summed = hidden.sum(dim=0)  # (D,)
+        if differentiate:
+            grad_hidden = torch.empty_like(hidden)
+            grad_weight = (summed * (-smoothing / len(weight))).expand_as(weight).clone()
+        for start in range(0, len(hidden), CHUNK):
+            rows = hidden[start : start + CHUNK]
+            pieces = targets[start : start + CHUNK, None]  # (n, 1)
+            logits = (rows @ weight.t()).float()  # (n, D) @ (D, V) -> (n, V)
+            right += logits.gather(1, pieces).sum()
+            highest = logits.amax(dim=1, keepdim=True)
+            exponentials = logits.sub_(highest).exp_()  # never above 1
+            total = exponentials.sum(dim=1, keepdim=True)  # (n, 1)
+            log_sums += (highest + total.log()).sum()
+            if differentiate:
+                # p - q without its even part, times `total`: that scales rows, not (n, V).
+                exponentials.scatter_add_(1, pieces, (smoothing - 1) * total)
+                grad_hidden[start : start + CHUNK] = exponentials @ weight / total
+                grad_weight.addmm_(exponentials.t(), rows / total)
+        if differentiate:
+            ctx.save_for_backward(grad_hidden.sub_(smoothing * mean_piece), grad_weight)
+        nll = log_sums - right
+        loss = log_sums - (1 - smoothing) * right - smoothing * (summed @ mean_piece)
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        grad_hidden, grad_weight = ctx.saved_tensors
+        return grad_hidden * grad_loss, grad_weight * grad_loss, None, None
