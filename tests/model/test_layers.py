@@ -10,7 +10,6 @@ from torch.testing import assert_close
 from translate.model.attention import MultiHeadAttention, project, side_by_side
 from translate.model.layers import (
     DecoderBlock,
-    DecoderCache,
     Dropout,
     EncoderBlock,
     sinusoidal_positions,
@@ -116,35 +115,6 @@ def test_sinusoidal_positions_follow_the_paper():
     assert_close(table[7, 2], torch.tensor(7 / 10_000 ** (2 / D)).sin())
     assert_close(table[7, 3], torch.tensor(7 / 10_000 ** (2 / D)).cos())
     assert len(table.unique(dim=0)) == 50
-
-
-def test_cache_is_filled_in_place_and_returns_views():
-    memory = torch.zeros(1, 2, 2, H, 5, D // H)
-    cache = DecoderCache([torch.randn(3 * D, D)], memory, max_length=6)
-    layer = cache.layers[0]
-    x = torch.randn(2, 3, D)
-    expected = project(x, layer.weight, H, D // H)
-    _, keys, _ = layer.extend(x[:, :2])
-    storage = keys.data_ptr()
-    queries, keys, values = layer.extend(x[:, 2:])
-    assert keys.data_ptr() == storage
-    assert_close(queries, expected[0, :, :, 2:])
-    assert_close(keys, expected[1])
-    assert_close(values, expected[2])
-    assert cache.length == 3
-
-
-def test_keeping_rows_of_a_cache_copies_only_those_that_move():
-    memory = torch.arange(5.0)[:, None, None, None].expand(1, 2, 5, H, 4, D // H).clone()
-    cache = DecoderCache([torch.randn(3 * D, D)], memory, max_length=6)
-    layer = cache.layers[0]
-    before = layer.extend(torch.randn(5, 2, D))[1].clone()
-    where = layer.memory.data_ptr(), layer.room.data_ptr()
-    for rows, left in (([0, 4, 2], [0, 4, 2]), ([1, 0], [4, 0]), ([0], [4])):
-        cache.keep(rows)
-        assert (layer.memory.data_ptr(), layer.room.data_ptr()) == where
-        assert layer.memory[0, :, 0, 0, 0].tolist() == left
-        assert torch.equal(layer.room[0, :, :, :2], before[left])
 
 
 @pytest.mark.parametrize("p", [0.0, 0.001, 0.1, 0.5, 0.999])

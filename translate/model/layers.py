@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from translate.model.attention import MultiHeadAttention, Stages, project
+from translate.model.attention import MultiHeadAttention, Stages
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
@@ -77,67 +77,6 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
-class LayerCache:
-    """Keys and values of one decoder layer, so that no position is projected twice.
-
-    Written in place, so it is for decoding only: nothing can be differentiated through it.
-
-    Args:
-        weight: queries', keys' and values' matrix of the self-attention side by side.
-        memory: keys and values of the source, (2, B, H, S, K), for the cross-attention.
-        room: where those of the target go, (2, B, H, T_max, K), filled from the left.
-    """
-
-    def __init__(self, weight: Tensor, memory: Tensor, room: Tensor) -> None:
-        self.weight = weight
-        self.memory = memory
-        self.room = room
-        self.length = 0
-
-    def extend(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Project N new positions (B, N, D); returns their queries (B, H, N, K), and the keys and
-        the values of all positions so far, views (B, H, length, K)."""
-        _, _, n_heads, _, head_dim = self.room.shape
-        projected = project(x, self.weight, n_heads, head_dim)  # (3, B, H, N, K)
-        start, self.length = self.length, self.length + x.shape[1]
-        self.room[:, :, :, start : self.length] = projected[1:]
-        keys, values = self.room[:, :, :, : self.length]
-        return projected[0], keys, values
-
-
-class DecoderCache:
-    """One `LayerCache` a decoder layer, all of the same length.
-
-    Args:
-        weights: one a layer, see `LayerCache`.
-        memory: keys and values of the source in every layer, (layers, 2, B, H, S, K).
-        max_length: T_max; the room for that many target positions is allocated once.
-    """
-
-    def __init__(self, weights: Sequence[Tensor], memory: Tensor, max_length: int) -> None:
-        shape = *memory.shape[:4], max_length, memory.shape[5]
-        self._memory, self._room = memory, memory.new_empty(shape)
-        self.layers = [
-            LayerCache(*layer) for layer in zip(weights, memory, self._room, strict=True)
-        ]
-
-    @property
-    def length(self) -> int:
-        """Target positions decoded so far."""
-        return self.layers[0].length
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Go on with these rows of the batch, in this order. Only rows that move are copied."""
-        places = [place for place, row in enumerate(rows) if row != place]
-        if places:
-            moved = [rows[place] for place in places]
-            for stored in (self._memory, self._room[..., : self.length, :]):
-                stored[:, :, places] = stored[:, :, moved]
-        for i, layer in enumerate(self.layers):
-            layer.memory = self._memory[i, :, : len(rows)]
-            layer.room = self._room[i, :, : len(rows)]
-
-
 class EncoderBlock(nn.Module):
     """Self-attention over the source, then feed-forward: (B, S, D) -> (B, S, D)."""
 
@@ -174,18 +113,20 @@ class DecoderBlock(nn.Module):
         x: Tensor,
         memory: Sequence[Tensor],
         src_mask: Tensor | None,
-        cache: LayerCache | None = None,
+        extend: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]] | None = None,
         self_record: list[Stages] | None = None,
         cross_record: list[Stages] | None = None,
     ) -> Tensor:
         """`memory` are its keys and its values for this layer's cross-attention, (B, H, S, K).
 
-        Padding of the target needs no mask: it stands at the end, where causality hides it.
+        `extend` is for positions on top of a cache: what they project to, and all keys and values
+        so far (`LayerCache.extend`). Padding of the target needs no mask: it stands at the end,
+        where causality hides it.
         """
 
         def attend_to_target(y: Tensor) -> Tensor:
-            project_all = cache.extend if cache else self.self_attention.queries_keys_values
-            return self.self_attention(*project_all(y), causal=True, record=self_record)
+            queries_keys_values = extend or self.self_attention.queries_keys_values
+            return self.self_attention(*queries_keys_values(y), causal=True, record=self_record)
 
         def attend_to_memory(y: Tensor) -> Tensor:
             queries = self.cross_attention.queries(y)

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from translate.model.attention import Stages, project, side_by_side
+from translate.model.cache import DecoderCache
 from translate.model.layers import (
     DecoderBlock,
-    DecoderCache,
     Dropout,
     EncoderBlock,
     sinusoidal_positions,
@@ -146,10 +146,8 @@ class Transformer(nn.Module):
 
     def start_cache(self, memory: Tensor, max_length: int) -> DecoderCache:
         """An empty cache for up to `max_length` target positions over `memory` (B, S, D)."""
-        attentions = [block.self_attention for block in self.decoder]
-        weights = [side_by_side(each.W_query, each.W_key, each.W_value) for each in attentions]
         keys_and_values = self._keys_and_values(memory).unflatten(0, (-1, 2))
-        return DecoderCache(weights, keys_and_values, max_length)
+        return DecoderCache(self.decoder, keys_and_values, max_length)
 
     def _keys_and_values(self, memory: Tensor) -> Tensor:
         """What the decoder's layers see of `memory` (B, S, D): keys of the first, values of the
@@ -175,16 +173,19 @@ class Transformer(nn.Module):
         With a cache, `tgt_in` holds only the new pieces, none of them padding; they see
         everything in the cache and one another causally.
         """
+        x = self._embed(tgt_in, 0 if cache is None else cache.length)
+        if cache is not None and tgt_in.shape[1] == 1 and record is None:
+            x = cache.step(x[:, 0], src_mask)[:, None]
+            return self.decoder_norm(x)
         if cache is None:
             projected = self._keys_and_values(memory).unbind(0)
-            start, memory_layers = 0, list(zip(projected[::2], projected[1::2], strict=True))
+            memory_layers = list(zip(projected[::2], projected[1::2], strict=True))
         else:
-            start, memory_layers = cache.length, [layer.memory for layer in cache.layers]
-        x = self._embed(tgt_in, start)
+            memory_layers = [layer.memory for layer in cache.layers]
         for i, block in enumerate(self.decoder):
             x = block(
                 x, memory_layers[i], src_mask,
-                None if cache is None else cache.layers[i],
+                None if cache is None else cache.layers[i].extend,
                 None if record is None else record.decoder,
                 None if record is None else record.cross,
             )  # fmt: skip

@@ -1,0 +1,127 @@
+"""Decoding with a memory: keys and values that later positions need again are kept.
+
+Written in place, so it is for inference only: nothing can be differentiated through it.
+
+B batch, S source length, N new target positions, T_max most target positions, D d_model, H heads,
+K head dim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from translate.model.attention import project, side_by_side
+from translate.model.layers import DecoderBlock, Residual
+
+
+class LayerCache:
+    """Keys and values of one decoder layer, so that no position is projected twice.
+
+    Args:
+        block: the layer.
+        memory: keys and values of the source for its cross-attention, (2, B, H, S, K).
+        room: where those of the target go, (2, B, H, T_max, K), filled from the left.
+    """
+
+    def __init__(self, block: DecoderBlock, memory: Tensor, room: Tensor) -> None:
+        self.block = block
+        self.memory = memory
+        self.room = room
+        self.length = 0
+        attention = block.self_attention
+        self._weight = side_by_side(attention.W_query, attention.W_key, attention.W_value)
+
+    def extend(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Project N new positions (B, N, D); returns their queries (B, H, N, K), and the keys and
+        the values of all positions so far, views (B, H, length, K)."""
+        _, _, n_heads, _, head_dim = self.room.shape
+        projected = project(x, self._weight, n_heads, head_dim)  # (3, B, H, N, K)
+        start, self.length = self.length, self.length + x.shape[1]
+        self.room[:, :, :, start : self.length] = projected[1:]
+        keys, values = self.room[:, :, :, : self.length]
+        return projected[0], keys, values
+
+    def step(self, x: Tensor, src_mask: Tensor | None) -> Tensor:
+        """One new position of each row: (B, D) -> (B, D).
+
+        The operations of `DecoderBlock.forward`, written in a row: for a single position calls of
+        modules cost as much as the arithmetic.
+        """
+        block, (_, rows, n_heads, _, head_dim) = self.block, self.room.shape
+        start, self.length = self.length, self.length + 1
+
+        y = _before(block.self_residual, x)
+        projected = F.linear(y, self._weight).view(rows, 3, n_heads, 1, head_dim)
+        self.room[:, :, :, start : self.length] = projected[:, 1:].transpose(0, 1)
+        keys, values = self.room[:, :, :, : self.length]
+        context = F.scaled_dot_product_attention(projected[:, 0], keys, values)  # (B, H, 1, K)
+        out = block.self_attention.out_proj
+        x = _after(block.self_residual, x, F.linear(context.flatten(1), out.weight, out.bias))
+
+        y = _before(block.cross_residual, x)
+        attention, (keys, values) = block.cross_attention, self.memory
+        queries = F.linear(y, attention.W_query.weight).view(rows, n_heads, 1, head_dim)
+        context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=src_mask)
+        out = attention.out_proj
+        x = _after(block.cross_residual, x, F.linear(context.flatten(1), out.weight, out.bias))
+
+        y = _before(block.feed_forward_residual, x)
+        first, _, last = block.feed_forward
+        y = F.linear(y, first.weight, first.bias).relu_()
+        return _after(block.feed_forward_residual, x, F.linear(y, last.weight, last.bias))
+
+
+def _before(residual: Residual, x: Tensor) -> Tensor:
+    return _normalised(residual, x) if residual.norm_first else x
+
+
+def _after(residual: Residual, x: Tensor, branch: Tensor) -> Tensor:
+    return branch.add_(x) if residual.norm_first else _normalised(residual, branch.add_(x))
+
+
+def _normalised(residual: Residual, x: Tensor) -> Tensor:
+    norm = residual.norm
+    return torch.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+
+
+class DecoderCache:
+    """One `LayerCache` a decoder layer, all of the same length.
+
+    Args:
+        blocks: the layers.
+        memory: keys and values of the source in every layer, (layers, 2, B, H, S, K).
+        max_length: T_max; the room for that many target positions is allocated once.
+    """
+
+    def __init__(self, blocks: Sequence[DecoderBlock], memory: Tensor, max_length: int) -> None:
+        shape = *memory.shape[:4], max_length, memory.shape[5]
+        self._memory, self._room = memory, memory.new_empty(shape)
+        self.layers = [
+            LayerCache(block, memory[i], self._room[i]) for i, block in enumerate(blocks)
+        ]
+
+    @property
+    def length(self) -> int:
+        """Target positions decoded so far."""
+        return self.layers[0].length
+
+    def step(self, x: Tensor, src_mask: Tensor | None) -> Tensor:
+        """One new position of each row through all layers: (B, D) -> (B, D)."""
+        for layer in self.layers:
+            x = layer.step(x, src_mask)
+        return x
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Go on with these rows of the batch, in this order. Only rows that move are copied."""
+        places = [place for place, row in enumerate(rows) if row != place]
+        if places:
+            moved = [rows[place] for place in places]
+            for stored in (self._memory, self._room[..., : self.length, :]):
+                stored[:, :, places] = stored[:, :, moved]
+        for i, layer in enumerate(self.layers):
+            layer.memory = self._memory[i, :, : len(rows)]
+            layer.room = self._room[i, :, : len(rows)]
