@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from functools import partial
 
 import pytest
@@ -28,7 +29,9 @@ collate_ids = partial(collate, pad_id=PAD, bos_id=BOS, eos_id=EOS)
 
 def example(source: int, target: int, index: int = 0) -> Example:
     """An example of so many pieces on either side."""
-    return Example([*range(4, 4 + source), EOS], [*range(4, 4 + target)], index)
+    return Example(
+        array("i", [*range(4, 4 + source), EOS]), array("i", range(4, 4 + target)), index
+    )
 
 
 def lengths_like_sentences(count: int) -> list[tuple[int, int]]:
@@ -49,8 +52,8 @@ def test_pairs_become_ids_with_their_positions():
     tokenizer = Tokenizer.train([text for pair in pairs for text in pair], vocab_size=100)[0]
     examples = encode_pairs(tokenizer, pairs)
     assert [item.index for item in examples] == [0, 1]
-    assert examples[1].source == [*tokenizer.encode("a dog"), tokenizer.eos_id]
-    assert examples[1].target == tokenizer.encode("ein Hund")
+    assert list(examples[1].source) == [*tokenizer.encode("a dog"), tokenizer.eos_id]
+    assert list(examples[1].target) == tokenizer.encode("ein Hund")
 
 
 def test_a_side_of_max_length_minus_one_pieces_passes_and_one_more_does_not():  # T22

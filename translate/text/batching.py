@@ -5,10 +5,12 @@ Shapes: B batch, S longest source, T longest target of the batch, both with thei
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Sampler
@@ -23,10 +25,11 @@ class Example(NamedTuple):
 
     `source` ends in eos. `target` has neither bos nor eos: `collate` adds them. `index` is the
     pair's position in the list it came from, so that filtering loses no connection to the text.
+    Arrays of C ints take a quarter of the room of lists: of a million pairs, 0.2 GiB.
     """
 
-    source: list[int]
-    target: list[int]
+    source: array[int]
+    target: array[int]
     index: int
 
     @property
@@ -49,14 +52,16 @@ class Batch:
     indices: Tensor
 
 
-def encode_pair(tokenizer: Tokenizer, pair: Pair) -> tuple[list[int], list[int]]:
-    """(source ids with eos, target ids without bos and eos)."""
-    return [*tokenizer.encode(pair.source), tokenizer.eos_id], tokenizer.encode(pair.target)
-
-
 def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
     """Examples in the order of `pairs`, each with its position as `index`."""
-    return [Example(*encode_pair(tokenizer, pair), i) for i, pair in enumerate(pairs)]
+    return [
+        Example(
+            array("i", [*tokenizer.encode(pair.source), tokenizer.eos_id]),
+            array("i", tokenizer.encode(pair.target)),
+            index,
+        )
+        for index, pair in enumerate(pairs)
+    ]
 
 
 def keep_fitting(examples: Sequence[Example], max_length: int) -> tuple[list[Example], str]:
@@ -85,14 +90,17 @@ def keep_fitting(examples: Sequence[Example], max_length: int) -> tuple[list[Exa
 def collate(examples: Sequence[Example], *, pad_id: int, bos_id: int, eos_id: int) -> Batch:
     """Pad examples to one Batch, in the order given."""
 
-    def pad(rows: list[list[int]]) -> Tensor:
-        width = max(map(len, rows))
-        return torch.tensor([row + [pad_id] * (width - len(row)) for row in rows])
+    def padded(rows: list[array[int]]) -> Tensor:
+        filled = np.full((len(rows), max(map(len, rows))), pad_id)
+        for place, row in zip(filled, rows, strict=True):
+            place[: len(row)] = row
+        return torch.from_numpy(filled)
 
+    bos, eos = array("i", [bos_id]), array("i", [eos_id])
     return Batch(
-        src=pad([example.source for example in examples]),
-        tgt_in=pad([[bos_id, *example.target] for example in examples]),
-        tgt_out=pad([[*example.target, eos_id] for example in examples]),
+        src=padded([example.source for example in examples]),
+        tgt_in=padded([bos + example.target for example in examples]),
+        tgt_out=padded([example.target + eos for example in examples]),
         indices=torch.tensor([example.index for example in examples]),
     )
 

@@ -27,7 +27,9 @@ def normalize(text: str) -> str:
     are, which is why this is NFC and not NFKC (Unicode Standard Annex 15).
     `normalize(normalize(text)) == normalize(text)`.
     """
-    return unicodedata.normalize("NFC", " ".join(text.translate(_TABLE).split()))
+    if not text.isascii():  # ASCII is composed, and has nothing invisible but white space
+        text = unicodedata.normalize("NFC", text.translate(_TABLE))
+    return " ".join(text.split())
 
 
 def fold(text: str) -> str:
