@@ -41,6 +41,23 @@ def test_the_loss_without_gradients_is_the_same():
     assert not without.loss.requires_grad
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_every_precision_gets_gradients_of_its_own_type(dtype):
+    hidden = torch.randn(9, 6, dtype=dtype, requires_grad=True)
+    weight = torch.randn(23, 6, dtype=dtype, requires_grad=True)
+    targets = torch.randint(23, (9,))
+    loss = label_smoothed_cross_entropy(hidden, weight, targets, 0.1).loss
+    loss.backward()
+    exact = [part.detach().double().requires_grad_() for part in (hidden, weight)]
+    expected = F.cross_entropy(exact[0] @ exact[1].T, targets, label_smoothing=0.1, reduction="sum")
+    expected.backward()
+    rough = {} if dtype == torch.float64 else {"atol": 0.05, "rtol": 0.05}
+    torch.testing.assert_close(loss.double(), expected, **rough)
+    for ours, theirs in zip((hidden, weight), exact, strict=True):
+        assert ours.grad.dtype == dtype
+        torch.testing.assert_close(ours.grad.double(), theirs.grad, **rough)
+
+
 @pytest.mark.parametrize("scale", [1e4, -1e4])
 def test_extreme_logits_give_a_finite_loss_and_gradient(scale):  # T05
     hidden = (torch.eye(5) * scale).requires_grad_()

@@ -51,8 +51,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         differentiate = any(ctx.needs_input_grad)
-        log_sums = hidden.new_zeros((), dtype=torch.float32)
-        right = hidden.new_zeros((), dtype=torch.float32)
+        exact = torch.promote_types(weight.dtype, torch.float32)  # sums need more than half a float
+        log_sums, right = hidden.new_zeros(2, dtype=exact).unbind()
         # The even part of q · logits is that of a mean piece; it needs no logits.
         mean_piece = weight.mean(dim=0)  # (D,)
         summed = hidden.sum(dim=0)  # (D,)
@@ -62,7 +62,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         for start in range(0, len(hidden), CHUNK):
             rows = hidden[start : start + CHUNK]
             pieces = targets[start : start + CHUNK, None]  # (n, 1)
-            logits = (rows @ weight.t()).float()  # (n, D) @ (D, V) -> (n, V)
+            logits = (rows @ weight.t()).to(exact)  # (n, D) @ (D, V) -> (n, V)
             right += logits.gather(1, pieces).sum()
             highest = logits.amax(dim=1, keepdim=True)
             exponentials = logits.sub_(highest).exp_()  # never above 1
@@ -70,9 +70,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
             log_sums += (highest + total.log()).sum()
             if differentiate:
                 # p - q without its even part, times `total`: that scales rows, not (n, V).
-                exponentials.scatter_add_(1, pieces, (smoothing - 1) * total)
-                grad_hidden[start : start + CHUNK] = exponentials @ weight / total
-                grad_weight.addmm_(exponentials.t(), rows / total)
+                gradient = exponentials.scatter_add_(1, pieces, (smoothing - 1) * total)
+                gradient = gradient.to(weight.dtype)
+                grad_hidden[start : start + CHUNK] = gradient @ weight / total
+                grad_weight.addmm_(gradient.t(), (rows / total).to(weight.dtype))
         if differentiate:
             ctx.save_for_backward(grad_hidden.sub_(smoothing * mean_piece), grad_weight)
         nll = log_sums - right
