@@ -48,6 +48,7 @@ PARTS = {
     "training": Part("benchmark_training", rounds=5, quick_rounds=2),
     "decoding": Part("benchmark_decoding", rounds=7, quick_rounds=2),
     "process": Part("benchmark_process", rounds=7, quick_rounds=2, peers=False),
+    "costs": Part("benchmark_costs", rounds=3, quick_rounds=1, peers=False),
 }
 
 
