@@ -93,6 +93,7 @@ def units(rounds: int) -> int:
 def compete(bench: Bench, rounds: int) -> dict[str, Any]:
     """Everything in turns; JSON-able. The plot goes into the work folder as costs.png."""
     quick = bench.options.quick
+    about = bench.corpus.describe()  # before the long part, in case that it fails
     points = _points(quick)
     measured: dict[Point, list[dict[str, float]]] = {each: [] for each in points}
     errors: dict[Point, str] = {}
@@ -132,7 +133,7 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
             parts[name] = {"error": str(error)}
             rows.append(figure(name, "all of it", "", [], error=str(error)))
     settings = {"shape": SHAPE, "length": LENGTH, "tokens": TOKENS, "rows": ROWS}
-    return {"settings": settings | bench.corpus.describe(), "figures": rows, **parts}
+    return {"settings": settings | about, "figures": rows, **parts}
 
 
 def _measure(each: Point, options: Options) -> dict[str, float]:

@@ -18,6 +18,7 @@ alone, with warm caches.
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 import sys
 from collections.abc import Callable
@@ -48,6 +49,7 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
     warmup, steps = (2, LOG_EVERY) if bench.options.quick else (10, 6 * LOG_EVERY)
     folder = bench.options.work / "split"
     folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder / "runs", ignore_errors=True)
     config = fit_config(
         bench.corpus,
         train=bench.corpus.train,
