@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from benchmark_common import SCRIPTS, Bench, BenchmarkError, Options, Progress
-from benchmark_data import MULTI30K
-from benchmark_peers import machine, our_versions, usable_cores
-from benchmark_report import describe, table
+from benchmark_parts.common import SCRIPTS, Bench, BenchmarkError, Options, Progress
+from benchmark_parts.data import MULTI30K
+from benchmark_parts.peers import machine, our_versions, usable_cores
+from benchmark_parts.report import describe, table
 
 ROOT = SCRIPTS.parent
 
@@ -34,7 +34,7 @@ ROOT = SCRIPTS.parent
 class Part(NamedTuple):
     """A module with `units(rounds) -> int`, the steps of the progress bar, and
     `compete(bench, rounds) -> dict`, whose result goes into the JSON file. Rows made by
-    `benchmark_rounds.figure` under its key "figures" go into the table. What fails is a
+    `rounds.figure` under its key "figures" go into the table. What fails is a
     BenchmarkError."""
 
     module: str
@@ -45,10 +45,10 @@ class Part(NamedTuple):
 
 # In this order. A part needs a line here and nothing else.
 PARTS = {
-    "training": Part("benchmark_training", rounds=5, quick_rounds=2),
-    "decoding": Part("benchmark_decoding", rounds=7, quick_rounds=2),
-    "process": Part("benchmark_process", rounds=7, quick_rounds=2, peers=False),
-    "costs": Part("benchmark_costs", rounds=3, quick_rounds=1, peers=False),
+    "training": Part("benchmark_parts.training", rounds=5, quick_rounds=2),
+    "decoding": Part("benchmark_parts.decoding", rounds=7, quick_rounds=2),
+    "process": Part("benchmark_parts.process", rounds=7, quick_rounds=2, peers=False),
+    "costs": Part("benchmark_parts.costs", rounds=3, quick_rounds=1, peers=False),
 }
 
 

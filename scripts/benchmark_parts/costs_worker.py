@@ -1,6 +1,6 @@
 """One point of the cost curves, in a process of its own.
 
-    python benchmark_costs_worker.py '{"rows": 256, "length": 16, ...}'
+    python -m benchmark_parts.costs_worker '{"rows": 256, "length": 16, ...}'
 
 The JSON answer goes into a file.
 """
@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import torch
-from benchmark_common import SHAPE
-from benchmark_data import SEED, SMOOTHING
-from benchmark_memory import MIB, forget_peak, peak_bytes, resident_bytes
 
+from benchmark_parts.common import SHAPE
+from benchmark_parts.data import SEED, SMOOTHING
+from benchmark_parts.memory import MIB, forget_peak, peak_bytes, resident_bytes
 from translate.model import attention
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.batching import Batch

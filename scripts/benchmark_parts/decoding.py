@@ -6,16 +6,23 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmark_children import Worker
-from benchmark_common import OURS, Bench, BenchmarkError
-from benchmark_rounds import figures, interleave
+from benchmark_parts.children import Worker
+from benchmark_parts.common import OURS, Bench, BenchmarkError
+from benchmark_parts.rounds import figures, interleave
 
-CONTESTANTS = (OURS, "MarianMTModel", "CTranslate2 float32", "CTranslate2 int8")
+ALL_THREADS_A_BATCH = "all threads on one batch"
+CONTESTANTS = (
+    OURS,
+    "MarianMTModel",
+    "CTranslate2 float32",
+    f"CTranslate2 float32, {ALL_THREADS_A_BATCH}",
+    "CTranslate2 int8",
+)
 BATCH_SIZE = 128
 MIN_LENGTH = 3  # pieces with end sign; below it nothing is translated
 MAX_NEW = 80  # pieces; three times a long sentence, so that an output ends by itself
 MAX_NEW_QUICK = 24  # a model that is hardly trained may not end at all
-SCRIPT = "benchmark_decode_worker.py"
+SCRIPT = "decode_worker"
 
 
 class Started(NamedTuple):
@@ -33,8 +40,7 @@ def units(rounds: int) -> int:
 
 def compete(bench: Bench, rounds: int) -> dict[str, Any]:
     """All engines in turns; JSON-able."""
-    from benchmark_weights import export
-
+    from benchmark_parts.weights import export
     from translate.errors import UserError
 
     options = bench.options

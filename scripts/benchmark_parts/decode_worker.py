@@ -1,6 +1,6 @@
 """One decoding contestant as a process: this program, MarianMTModel or CTranslate2.
 
-    python benchmark_decode_worker.py '{"contestant": "CTranslate2 int8", ...}'
+    python -m benchmark_parts.decode_worker '{"contestant": "CTranslate2 int8", ...}'
 
 Sentences in, translations out: pieces made of text and text of pieces are in every time. Only
 this program's worker needs this program; the others get its weights from a file.
@@ -50,7 +50,8 @@ def this_program(settings: dict[str, Any]) -> Ways:
 def marian(settings: dict[str, Any]) -> Ways:
     import sentencepiece
     import torch
-    from benchmark_weights import load_weights, marian_model
+
+    from benchmark_parts.weights import load_weights, marian_model
 
     processor = sentencepiece.SentencePieceProcessor(model_file=settings["tokenizer"])
     model = marian_model(load_weights(settings["weights"]))
@@ -87,11 +88,13 @@ def marian(settings: dict[str, Any]) -> Ways:
 def ctranslate2(settings: dict[str, Any]) -> Ways:
     import ctranslate2
     import sentencepiece
-    from benchmark_weights import load_weights, save_ctranslate2
+
+    from benchmark_parts.weights import load_weights, save_ctranslate2
 
     processor = sentencepiece.SentencePieceProcessor(model_file=settings["tokenizer"])
     pieces = [processor.id_to_piece(index) for index in range(len(processor))]
-    compute_type = settings["contestant"].split()[-1]
+    name, _, layout = settings["contestant"].partition(", ")
+    compute_type = name.split()[-1]
     folder = Path(settings["folder"]) / compute_type
     save_ctranslate2(load_weights(settings["weights"]), pieces, folder)
 
@@ -113,7 +116,9 @@ def ctranslate2(settings: dict[str, Any]) -> Ways:
         return ids, processor.decode([_without_end(each) for each in ids])
 
     # All threads for one batch at a time, or a batch on each.
-    layouts = {(1, settings["threads"]), (settings["threads"], 1)}
+    layouts = {(1, settings["threads"])}
+    if not layout:
+        layouts.add((settings["threads"], 1))
     return {
         f"inter_threads {inter}, intra_threads {intra}": partial(
             translate,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 if TYPE_CHECKING:
-    from benchmark_data import Corpus
-    from benchmark_peers import Peers
+    from benchmark_parts.data import Corpus
+    from benchmark_parts.peers import Peers
 
-SCRIPTS = Path(__file__).resolve().parent
+SCRIPTS = Path(__file__).resolve().parent.parent
 OURS = "this program"
 
 # The shape of every contestant.
@@ -48,6 +48,7 @@ class Options:
         threads = str(self.threads)
         return {
             **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(SCRIPTS), os.environ.get("PYTHONPATH", "")]),
             "OMP_NUM_THREADS": threads,
             "MKL_NUM_THREADS": threads,
             "HF_HUB_OFFLINE": "1",
@@ -86,19 +87,19 @@ class Bench:
 
     @cached_property
     def corpus(self) -> Corpus:
-        from benchmark_data import prepare
+        from benchmark_parts.data import prepare
 
         return prepare(self.options)
 
     @cached_property
     def checkpoint(self) -> Path:
         """A trained model of the shape; raises BenchmarkError if training it fails."""
-        from benchmark_data import train_checkpoint
+        from benchmark_parts.data import train_checkpoint
 
         return self.options.checkpoint or train_checkpoint(self.options, self.corpus)
 
     @cached_property
     def peers(self) -> Peers:
-        from benchmark_peers import install
+        from benchmark_parts.peers import install
 
         return install(self.options, self.progress)

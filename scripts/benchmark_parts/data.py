@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from benchmark_children import run
-from benchmark_common import SCRIPTS, SHAPE, BenchmarkError, Options
+
+from benchmark_parts.children import run
+from benchmark_parts.common import SCRIPTS, SHAPE, BenchmarkError, Options
 
 TINY = SCRIPTS.parent / "data" / "tiny"
 MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}

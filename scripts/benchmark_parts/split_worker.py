@@ -1,6 +1,6 @@
 """Steps taken apart in a process of their own: those of `translate fit`, or of a bare loop.
 
-    python benchmark_split_worker.py '{"way": "translate fit", ...}'
+    python -m benchmark_parts.split_worker '{"way": "translate fit", ...}'
 
 The JSON answer goes into a file: {"seconds": of a mean step, "parts": {part: seconds}} or
 {"seconds": ..., "shares": {block: share}, "profiled_seconds": ...}.
@@ -150,7 +150,7 @@ def bare(settings: dict[str, Any]) -> dict[str, Any]:
     for batch in batches[settings["warmup"] :]:
         step(batch)
     seconds = (time.perf_counter() - started) / settings["steps"]
-    from benchmark_blocks import shares
+    from benchmark_parts.blocks import shares
 
     profiled = batches[settings["warmup"] :][: settings["profiled"]]
     blocks, profiled_seconds = shares(step, profiled)

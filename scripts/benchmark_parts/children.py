@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from benchmark_common import SCRIPTS, BenchmarkError, Options
+from benchmark_parts.common import BenchmarkError, Options
 
 PATIENCE = 1800  # seconds until a child that says nothing counts as failed
 
@@ -55,11 +55,11 @@ class Worker:
         self, python: Path, script: str, settings: dict[str, Any], options: Options
     ) -> None:
         name = settings["contestant"].replace(" ", "_")
-        self._log = options.work / "logs" / f"{Path(script).stem}_{name}.log"
+        self._log = options.work / "logs" / f"{script}_{name}.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [str(python), str(SCRIPTS / script), json.dumps(settings, default=str)],
+                [str(python), "-m", f"benchmark_parts.{script}", json.dumps(settings, default=str)],
                 env=options.environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -19,13 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import benchmark_corpus
-import benchmark_plot
-import benchmark_split
-from benchmark_children import run
-from benchmark_common import SCRIPTS, SHAPE, Bench, BenchmarkError, Options
-from benchmark_data import VOCAB_SIZE
-from benchmark_rounds import figure
+from benchmark_parts import corpus, plot, split
+from benchmark_parts.children import run
+from benchmark_parts.common import SHAPE, Bench, BenchmarkError, Options
+from benchmark_parts.data import VOCAB_SIZE
+from benchmark_parts.rounds import figure
 
 LENGTH, TOKENS = 16, 8192  # of every axis that is not about them
 ROWS = 4  # of the axis with a constant number of sentences
@@ -87,7 +85,7 @@ def _points(quick: bool) -> list[Point]:
 def units(rounds: int) -> int:
     """Steps of the progress bar, for as many points as there can be."""
     own = rounds * len(_points(quick=False)) + 1
-    return own + benchmark_split.units(rounds) + benchmark_corpus.units(rounds)
+    return own + split.units(rounds) + corpus.units(rounds)
 
 
 def compete(bench: Bench, rounds: int) -> dict[str, Any]:
@@ -121,11 +119,11 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
         for (axis, path), curve in curves(quick).items()
         for value, each in curve.items()
     ]  # fmt: skip
-    plot = benchmark_plot.draw(table, bench.options.work / "costs.png", rows=ROWS)
+    picture = plot.draw(table, bench.options.work / "costs.png", rows=ROWS)
     bench.progress.done()
     rows = _figures(table)
-    parts: dict[str, Any] = {"curves": table, "plot": plot.name}
-    for name, module in (("split", benchmark_split), ("corpus", benchmark_corpus)):
+    parts: dict[str, Any] = {"curves": table, "plot": picture.name}
+    for name, module in (("split", split), ("corpus", corpus)):
         try:
             parts[name] = module.measure(bench, rounds)
             rows += parts[name].pop("figures")
@@ -141,7 +139,7 @@ def _measure(each: Point, options: Options) -> dict[str, float]:
     # Slow points end after some seconds, but not with fewer than `least` measured steps.
     quick = {"warmup": 1, "steps": 3, "least": 1, "seconds": 2}
     steps = quick if options.quick else {"warmup": 2, "steps": 9, "least": 3, "seconds": 15}
-    command: list[str | Path] = [sys.executable, SCRIPTS / "benchmark_costs_worker.py"]
+    command: list[str | Path] = [sys.executable, "-m", "benchmark_parts.costs_worker"]
     if each.exact:
         steps = {"warmup": 1, "steps": 1, "least": 1, "seconds": 0}
         command = ["env", "MALLOC_MMAP_THRESHOLD_=65536", *command]

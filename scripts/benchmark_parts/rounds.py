@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmark_common import OURS, Bench, BenchmarkError
+from benchmark_parts.common import OURS, Bench, BenchmarkError
 
 Measure = Callable[[int], dict[str, float]]  # round -> {what: value}
 

@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmark_children import run
-from benchmark_common import SCRIPTS, BenchmarkError, Options, Progress
+from benchmark_parts.children import run
+from benchmark_parts.common import SCRIPTS, BenchmarkError, Options, Progress
 
 # JoeyNMT 2.3 wants an old protobuf, an old sentencepiece, and importlib_metadata, which it does
 # not declare. numpy's second line is for Python 3.10.

@@ -1,6 +1,6 @@
 """One training contestant as a process: PyTorch's nn.Transformer or Hugging Face's MarianMTModel.
 
-    python benchmark_train_worker.py '{"contestant": "nn.Transformer", ...}'
+    python -m benchmark_parts.train_worker '{"contestant": "nn.Transformer", ...}'
 
 Needs torch, and transformers for MarianMTModel; nothing of this program. Batches come from a file
 and lie in memory before the clock starts.

@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from benchmark_children import run
-from benchmark_common import SCRIPTS, SHAPE, Bench
-from benchmark_data import fit_config
-from benchmark_rounds import figure, interleave
+
+from benchmark_parts.children import run
+from benchmark_parts.common import SHAPE, Bench
+from benchmark_parts.data import fit_config
+from benchmark_parts.rounds import figure, interleave
 
 BATCH_TOKENS = 8192
 LOG_EVERY = 10  # steps, the default of `translate fit`
@@ -78,7 +79,7 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
 
 
 def _child(bench: Bench, settings: dict[str, Any], _: int) -> dict[str, Any]:
-    command = [sys.executable, SCRIPTS / "benchmark_split_worker.py", json.dumps(settings)]
+    command = [sys.executable, "-m", "benchmark_parts.split_worker", json.dumps(settings)]
     log = bench.options.work / "logs" / f"split_{settings['way'].replace(' ', '_')}.log"
     run(command, bench.options, log)
     return json.loads(Path(settings["answer"]).read_text("utf-8"))

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from benchmark_children import Worker, run
-from benchmark_common import OURS, SHAPE, Bench, BenchmarkError
-from benchmark_data import LEARNING_RATE, SEED, SMOOTHING, fit, fit_config, save_batches
-from benchmark_rounds import Measure, figures, interleave
+
+from benchmark_parts.children import Worker, run
+from benchmark_parts.common import OURS, SHAPE, Bench, BenchmarkError
+from benchmark_parts.data import LEARNING_RATE, SEED, SMOOTHING, fit, fit_config, save_batches
+from benchmark_parts.rounds import Measure, figures, interleave
 
 CONTESTANTS = (OURS, "JoeyNMT", "nn.Transformer", "MarianMTModel")
 TOKENS_A_SIDE = 4096
@@ -34,7 +35,7 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
     """All contestants in turns; JSON-able."""
     options = bench.options
     # The first interval of every run is warm-up and does not count.
-    interval, intervals = (1, 3) if options.quick else (10, 6)
+    interval, intervals = (1, 3) if options.quick else (10, 4)
     steps = interval * intervals
     bench.progress.now("training: data")
     batches = options.work / "data" / "batches.pt"
@@ -54,9 +55,7 @@ def compete(bench: Bench, rounds: int) -> dict[str, Any]:
         def loop(name: str, python: Path | None, _: int) -> dict[str, float]:
             if name not in workers:
                 settings = {**shared, "contestant": name, "batches": batches}
-                worker = Worker(
-                    python or bench.peers.require(), "benchmark_train_worker.py", settings, options
-                )
+                worker = Worker(python or bench.peers.require(), "train_worker", settings, options)
                 workers[name] = stack.enter_context(worker)
                 worker.wait()
             return _mean(workers[name].ask("train")["speeds"])

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmark_children import run
-from benchmark_common import SCRIPTS, Bench, BenchmarkError
-from benchmark_rounds import figures, interleave
+from benchmark_parts.children import run
+from benchmark_parts.common import SCRIPTS, Bench, BenchmarkError
+from benchmark_parts.rounds import figures, interleave
 
 ROOT = SCRIPTS.parent
 SENTENCE = "This is an example."

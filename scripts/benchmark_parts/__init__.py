@@ -1,0 +1,1 @@
+"""The parts of benchmark.py. Modules named `..._worker` run in processes of their own."""
