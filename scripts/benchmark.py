@@ -41,14 +41,15 @@ class Part(NamedTuple):
     rounds: int  # without --rounds
     quick_rounds: int
     peers: bool = True  # whether it needs their environment
+    long: bool = False  # left out of --quick unless --only names it
 
 
 # In this order. A part needs a line here and nothing else.
 PARTS = {
-    "training": Part("benchmark_parts.training", rounds=5, quick_rounds=2),
+    "training": Part("benchmark_parts.training", rounds=5, quick_rounds=1),
     "decoding": Part("benchmark_parts.decoding", rounds=7, quick_rounds=2),
     "process": Part("benchmark_parts.process", rounds=7, quick_rounds=2, peers=False),
-    "costs": Part("benchmark_parts.costs", rounds=3, quick_rounds=1, peers=False),
+    "costs": Part("benchmark_parts.costs", rounds=1, quick_rounds=1, peers=False, long=True),
 }
 
 
@@ -56,7 +57,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few steps, few repeats")
+    parser.add_argument("--quick", action="store_true", help="few steps and repeats, no curves")
     parser.add_argument("--only", metavar="PARTS", help=f"of {','.join(PARTS)}; default: all")
     parser.add_argument("--threads", type=_positive, default=usable_cores(), metavar="N")
     parser.add_argument(
@@ -79,7 +80,10 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--output", type=Path, metavar="FILE", help="default: benchmark.json in the work folder"
     )
     args = parser.parse_args(argv)
-    args.parts = list(PARTS) if args.only is None else args.only.split(",")
+    if args.only is None:
+        args.parts = [name for name in PARTS if not (args.quick and PARTS[name].long)]
+    else:
+        args.parts = args.only.split(",")
     if unknown := [name for name in args.parts if name not in PARTS]:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
     return args

@@ -23,6 +23,7 @@ from translate.training.curves import Curves
 from translate.training.data import TranslationData
 from translate.training.evaluate import print_scores
 from translate.training.limits import check_early_stopping, check_trainer
+from translate.training.memory import keep_freed_memory
 from translate.training.messages import explain, say, sections, silence_lightning
 from translate.training.module import TranslationModule
 from translate.training.resume import Resumed
@@ -227,6 +228,7 @@ def _announced(given: str | None) -> Bundle:
 def main(argv: list[str]) -> int:
     """Run `fit`, `validate` or `test` with LightningCLI's arguments; returns the exit code."""
     silence_lightning()
+    keep_freed_memory()
     try:
         TranslationCLI(argv)
     except UserError as error:
