@@ -1,6 +1,6 @@
 """How fast this program is, beside others that do the same: one command, one run.
 
-    python scripts/benchmark.py --quick                      a few minutes, once the peers are there
+    python scripts/benchmark.py --quick                      two minutes, once the peers are there
     python scripts/benchmark.py --multi30k FOLDER            the real thing, on Multi30k
     python scripts/benchmark.py --only decoding,process      parts of it
 
