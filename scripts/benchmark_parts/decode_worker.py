@@ -23,7 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-PAD, BOS, EOS = 0, 2, 3
+from benchmark_parts.weights import EOS, PAD
+
 # sentences, how many at a time -> pieces of each translation with its end sign, and its text
 Translate = Callable[[Sequence[str], int], tuple[list[list[int]], list[str]]]
 Ways = dict[str, Translate]  # by what is special about them

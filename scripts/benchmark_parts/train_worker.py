@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-PAD, BOS, EOS = 0, 2, 3
+from benchmark_parts.weights import PAD, marian_config
+
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]  # src, tgt_in, tgt_out -> mean loss
 
 
@@ -92,29 +93,9 @@ def marian(settings: dict[str, Any]) -> tuple[nn.Module, Loss]:
     """MarianMTModel, with the loss outside of it as in the Trainer when labels are smoothed:
     a loss of its own, unsmoothed, would be computed for nothing. `F.cross_entropy` gives the
     Trainer's number in less time."""
-    from transformers import MarianConfig, MarianMTModel
+    from transformers import MarianMTModel
 
-    shape = settings["shape"]
-    config = MarianConfig(
-        vocab_size=settings["pieces"],
-        max_position_embeddings=256,
-        d_model=shape["d_model"],
-        encoder_layers=shape["encoder_layers"],
-        decoder_layers=shape["decoder_layers"],
-        encoder_attention_heads=shape["n_heads"],
-        decoder_attention_heads=shape["n_heads"],
-        encoder_ffn_dim=shape["d_ff"],
-        decoder_ffn_dim=shape["d_ff"],
-        dropout=shape["dropout"],
-        activation_function="relu",
-        scale_embedding=True,
-        pad_token_id=PAD,
-        bos_token_id=BOS,
-        eos_token_id=EOS,
-        forced_eos_token_id=None,
-        decoder_start_token_id=BOS,
-    )
-    model = MarianMTModel(config)
+    model = MarianMTModel(marian_config(settings["shape"], settings["pieces"], 256))
 
     def loss(src: Tensor, tgt_in: Tensor, tgt_out: Tensor) -> Tensor:
         logits = model(

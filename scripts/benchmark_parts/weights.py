@@ -11,7 +11,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-EOS = 3
+# Special pieces: the same in every model of this program, and in the peers that train.
+PAD, BOS, EOS = 0, 2, 3
+MARIAN_IDS = {
+    "pad_token_id": PAD,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "decoder_start_token_id": BOS,
+    "forced_eos_token_id": None,
+}
 
 
 def export(checkpoint: Path, file: Path, tokenizer: Path) -> dict[str, Any]:
@@ -47,39 +55,37 @@ _ATTENTIONS = {
 }
 
 
+def marian_config(shape: dict[str, Any], vocab_size: int, max_length: int) -> Any:
+    """The MarianConfig of our shape: ReLU, embeddings times √d_model."""
+    from transformers import MarianConfig
+
+    return MarianConfig(
+        vocab_size=vocab_size,
+        max_position_embeddings=max_length,
+        d_model=shape["d_model"],
+        encoder_layers=shape["encoder_layers"],
+        decoder_layers=shape["decoder_layers"],
+        encoder_attention_heads=shape["n_heads"],
+        decoder_attention_heads=shape["n_heads"],
+        encoder_ffn_dim=shape["d_ff"],
+        decoder_ffn_dim=shape["d_ff"],
+        dropout=shape["dropout"],
+        activation_function="relu",
+        scale_embedding=True,
+        **MARIAN_IDS,
+    )
+
+
 def marian_model(stored: dict[str, Any]) -> Any:
     """A MarianMTModel with these weights; ValueError for a pre-norm model."""
     import torch
-    from transformers import GenerationConfig, MarianConfig, MarianMTModel
+    from transformers import GenerationConfig, MarianMTModel
 
     config, weights = stored["config"], stored["weights"]
     if config["norm"] != "post":
         raise ValueError("MarianMTModel is post-norm: give a model trained with --model.norm post")
-    ids = {
-        "pad_token_id": config["pad_id"],
-        "bos_token_id": 2,
-        "eos_token_id": EOS,
-        "decoder_start_token_id": 2,
-        "forced_eos_token_id": None,
-    }
-    model = MarianMTModel(
-        MarianConfig(
-            vocab_size=config["vocab_size"],
-            max_position_embeddings=config["max_length"],
-            d_model=config["d_model"],
-            encoder_layers=config["encoder_layers"],
-            decoder_layers=config["decoder_layers"],
-            encoder_attention_heads=config["n_heads"],
-            decoder_attention_heads=config["n_heads"],
-            encoder_ffn_dim=config["d_ff"],
-            decoder_ffn_dim=config["d_ff"],
-            dropout=config["dropout"],
-            activation_function="relu",
-            scale_embedding=True,
-            **ids,
-        )
-    )
-    model.generation_config = GenerationConfig(**ids)
+    model = MarianMTModel(marian_config(config, config["vocab_size"], config["max_length"]))
+    model.generation_config = GenerationConfig(**MARIAN_IDS)
     named = {"model.shared.weight": weights["embedding.weight"]}
     for side, attentions in _ATTENTIONS.items():
         for layer in range(config[f"{side}_layers"]):

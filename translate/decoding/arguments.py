@@ -58,7 +58,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--output", metavar="FILE", type=_path, help="write translations there")
     parser.add_argument(
-        "--batch-size", default=64, metavar="N", type=_positive, help="sentences at a time (64)"
+        "--batch-size",
+        default=64,
+        metavar="N",
+        type=_positive,
+        help="sentences at a time on each thread (64)",
     )
     parser.add_argument(
         "--max-new",

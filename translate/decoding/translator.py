@@ -112,7 +112,7 @@ class Translator:
         Args:
             sentences: sources; a blank one gives an empty translation.
             prefixes: how each translation begins, one a sentence; "" where nothing is given.
-            batch_size: sentences at a time.
+            batch_size: sentences at a time, on each thread.
             max_new: the most pieces to come after the prefix; by default twice the source's
                 pieces and 16 more. The model's `max_length` holds in any case.
 

@@ -145,7 +145,7 @@ class MultiHeadAttention(nn.Module):
 
     def queries(self, x: Tensor) -> Tensor:
         """From the tokens that look elsewhere: x (B, T, d_in) -> (B, H, T, K)."""
-        return project(x, self.W_query.weight, self.n_heads, self.head_dim)[0]
+        return project(x, self.W_query.weight, self.n_heads, self.head_dim).squeeze(0)
 
     def forward(
         self,
