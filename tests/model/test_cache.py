@@ -33,7 +33,7 @@ def test_cache_is_filled_in_place_and_returns_views():
     storage = keys.data_ptr()
     queries, keys, values = layer.extend(x[:, 2:])
     assert keys.data_ptr() == storage
-    assert_close(queries, expected[0, :, :, 2:])
+    assert_close(queries, expected[0][:, :, 2:])
     assert_close(keys, expected[1])
     assert_close(values, expected[2])
     assert layer.length == 3

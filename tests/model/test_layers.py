@@ -82,7 +82,8 @@ def test_decoder_block_equals_nn_transformer_decoder_layer(norm):
         copy_rest(ours, theirs, residuals)
     memory = torch.randn(2, 5, D)
     cross = ours.cross_attention
-    projected = project(memory, side_by_side(cross.W_key, cross.W_value), H, D // H).detach()
+    with torch.no_grad():
+        projected = project(memory, side_by_side(cross.W_key, cross.W_value), H, D // H)
     ahead = torch.ones(4, 4, dtype=torch.bool).triu(1)  # there True means "ignore"
     assert_same_function(
         lambda x: ours(x, projected, padding_mask(SRC, 0)),
@@ -127,6 +128,24 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean(p):
     assert len(kept.unique()) <= 2
     assert abs(kept.mean() - 1) < 0.06
     assert dropout.eval()(x) is x
+
+
+def test_dropout_onto_another_tensor_is_dropout_and_a_sum():
+    dropout = Dropout(0.3)
+    x, y = torch.randn(2, 50, 8, requires_grad=True).unbind(0)
+    for mode in (True, False):
+        dropout.train(mode)
+        torch.manual_seed(5)
+        apart = dropout(x) + y
+        torch.manual_seed(5)
+        together = dropout(x, onto=y)
+        assert_close(together, apart)
+        for ours, theirs in zip(
+            torch.autograd.grad(together.pow(2).sum(), (x, y)),
+            torch.autograd.grad(apart.pow(2).sum(), (x, y)),
+            strict=True,
+        ):
+            assert_close(ours, theirs)
 
 
 def test_dropout_is_as_random_along_every_axis_and_its_gradient_has_the_same_mask():

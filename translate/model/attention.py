@@ -104,11 +104,11 @@ def side_by_side(*layers: nn.Linear) -> Tensor:
     return torch.cat([layer.weight for layer in layers])
 
 
-def project(x: Tensor, weight: Tensor, n_heads: int, head_dim: int) -> Tensor:
-    """Stage 2 for n matrices side by side: x (B, T, d_in) -> (n, B, H, T, K)."""
+def project(x: Tensor, weight: Tensor, n_heads: int, head_dim: int) -> tuple[Tensor, ...]:
+    """Stage 2 for n matrices side by side: x (B, T, d_in) -> n times (B, H, T, K)."""
     projected = F.linear(x, weight)  # (B, T, d_in) @ (d_in, n · H · K) -> (B, T, n · H · K)
-    split = projected.unflatten(-1, (-1, n_heads, head_dim))  # (B, T, n, H, K)
-    return split.permute(2, 0, 3, 1, 4).contiguous()
+    split = projected.unflatten(-1, (-1, n_heads, head_dim)).unbind(2)  # n times (B, T, H, K)
+    return tuple(each.transpose(1, 2).contiguous() for each in split)
 
 
 class MultiHeadAttention(nn.Module):
@@ -141,11 +141,11 @@ class MultiHeadAttention(nn.Module):
     def queries_keys_values(self, x: Tensor) -> tuple[Tensor, ...]:
         """All three from the same tokens: x (B, T, d_in) -> three times (B, H, T, K)."""
         weight = side_by_side(self.W_query, self.W_key, self.W_value)
-        return project(x, weight, self.n_heads, self.head_dim).unbind(0)
+        return project(x, weight, self.n_heads, self.head_dim)
 
     def queries(self, x: Tensor) -> Tensor:
         """From the tokens that look elsewhere: x (B, T, d_in) -> (B, H, T, K)."""
-        return project(x, self.W_query.weight, self.n_heads, self.head_dim).squeeze(0)
+        return project(x, self.W_query.weight, self.n_heads, self.head_dim)[0]
 
     def forward(
         self,

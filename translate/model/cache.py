@@ -39,11 +39,11 @@ class LayerCache:
         """Project N new positions (B, N, D); returns their queries (B, H, N, K), and the keys and
         the values of all positions so far, views (B, H, length, K)."""
         _, _, n_heads, _, head_dim = self.room.shape
-        projected = project(x, self._weight, n_heads, head_dim)  # (3, B, H, N, K)
+        queries, *keys_values = project(x, self._weight, n_heads, head_dim)
         start, self.length = self.length, self.length + x.shape[1]
-        self.room[:, :, :, start : self.length] = projected[1:]
+        self.room[:, :, :, start : self.length] = torch.stack(keys_values)
         keys, values = self.room[:, :, :, : self.length]
-        return projected[0], keys, values
+        return queries, keys, values
 
     def step(self, x: Tensor, src_mask: Tensor | None) -> Tensor:
         """One new position of each row: (B, D) -> (B, D).

@@ -39,20 +39,25 @@ class Dropout(nn.Module):
     The same as ``nn.Dropout`` with masks that cost a tenth: each element is decided by 8 random
     bits, drawn 64 at a time, instead of by a random number of its own. So the share is a
     multiple of 1/256, the nearest one to `p`; what is kept is scaled by exactly that.
+
+    `onto` is a tensor of the shape of `x` to which the result is added in the same pass.
     """
 
     def __init__(self, p: float) -> None:
         super().__init__()
         self.of_256 = min(round(p * 256), 255)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, onto: Tensor | None = None) -> Tensor:
         if not self.training or self.of_256 == 0:
-            return x
+            return x if onto is None else onto + x
         words = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device)
         words.random_(torch.iinfo(torch.int64).min, None)  # all 64 bits, the sign's too
         bits = words.view(torch.uint8)[: x.numel()].view(x.shape)
         kept = torch.ge(bits, self.of_256, out=torch.empty_like(x, requires_grad=False))
-        return x * kept.mul_(256 / (256 - self.of_256))
+        scale = 256 / (256 - self.of_256)
+        if onto is None:
+            return x * kept.mul_(scale)
+        return torch.addcmul(onto, x, kept, value=scale)
 
 
 class Residual(nn.Module):
@@ -73,8 +78,8 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.norm_first:
-            return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
+            return self.dropout(sublayer(self.norm(x)), onto=x)
+        return self.norm(self.dropout(sublayer(x), onto=x))
 
 
 class EncoderBlock(nn.Module):

@@ -146,12 +146,12 @@ class Transformer(nn.Module):
 
     def start_cache(self, memory: Tensor, max_length: int) -> DecoderCache:
         """An empty cache for up to `max_length` target positions over `memory` (B, S, D)."""
-        keys_and_values = self._keys_and_values(memory).unflatten(0, (-1, 2))
+        keys_and_values = torch.stack(self._keys_and_values(memory)).unflatten(0, (-1, 2))
         return DecoderCache(self.decoder, keys_and_values, max_length)
 
-    def _keys_and_values(self, memory: Tensor) -> Tensor:
+    def _keys_and_values(self, memory: Tensor) -> tuple[Tensor, ...]:
         """What the decoder's layers see of `memory` (B, S, D): keys of the first, values of the
-        first, keys of the second and so on, (2 · layers, B, H, S, K)."""
+        first, keys of the second and so on, 2 · layers times (B, H, S, K)."""
         attentions = [block.cross_attention for block in self.decoder]
         matrices = [matrix for each in attentions for matrix in (each.W_key, each.W_value)]
         head_dim = self.config.d_model // self.config.n_heads
@@ -178,7 +178,7 @@ class Transformer(nn.Module):
             x = cache.step(x[:, 0], src_mask)[:, None]
             return self.decoder_norm(x)
         if cache is None:
-            projected = self._keys_and_values(memory).unbind(0)
+            projected = self._keys_and_values(memory)
             memory_layers = list(zip(projected[::2], projected[1::2], strict=True))
         else:
             memory_layers = [layer.memory for layer in cache.layers]
