@@ -20,6 +20,9 @@ from translate.model.transformer import Transformer
 from translate.text.normalize import normalize
 from translate.text.tokenizer import WORD_START, Tokenizer
 
+# The default exponent of a score: log probability / pieces ** LENGTH_PENALTY.
+LENGTH_PENALTY = 1.0
+
 # A batch is shared out among threads, but not in parts below this: ten rows cost little more
 # than one.
 SMALLEST_SHARE = 32
@@ -86,13 +89,20 @@ class Translator:
         *,
         batch_size: int = 64,
         max_new: int | None = None,
+        beam: int = 1,
+        length_penalty: float = LENGTH_PENALTY,
     ) -> list[str]:
         """The text of every translation, in order. Arguments and errors: `translate_detailed`.
 
         A source that is too long for the model is cut, with a Python warning.
         """
         translations = self.translate_detailed(
-            sentences, prefixes, batch_size=batch_size, max_new=max_new
+            sentences,
+            prefixes,
+            batch_size=batch_size,
+            max_new=max_new,
+            beam=beam,
+            length_penalty=length_penalty,
         )
         for number, translation in enumerate(translations, 1):
             if translation.dropped:
@@ -106,6 +116,8 @@ class Translator:
         *,
         batch_size: int = 64,
         max_new: int | None = None,
+        beam: int = 1,
+        length_penalty: float = LENGTH_PENALTY,
     ) -> list[Translation]:
         """Translate, in batches of similar length; the batches change nothing in the texts.
 
@@ -115,6 +127,9 @@ class Translator:
             batch_size: sentences at a time, on each thread.
             max_new: the most pieces to come after the prefix; by default twice the source's
                 pieces and 16 more. The model's `max_length` holds in any case.
+            beam: hypotheses a sentence that are followed at a time; 1 is greedy search.
+            length_penalty: what hypotheses of unlike length are compared by, at least 0: log
+                probability / pieces ** length_penalty. Greedy search has nothing to compare.
 
         Raises:
             UserError: a prefix that leaves the model no room.
@@ -126,6 +141,12 @@ class Translator:
             raise ValueError(f"{len(prefixes)} prefixes for {len(sentences)} sentences")
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        if beam < 1:
+            raise ValueError(f"beam must be at least 1, not {beam}")
+        if length_penalty < 0:
+            raise ValueError(f"length_penalty must be at least 0, not {length_penalty}")
+        if beam > 1:
+            raise NotImplementedError("beam search is on its way")
         jobs = [
             self._job(sentence, prefix, max_new)
             for sentence, prefix in zip(sentences, prefixes, strict=True)
