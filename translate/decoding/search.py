@@ -1,6 +1,7 @@
-"""Greedy search: ids in, ids out, with a key-value cache.
+"""Ids in, ids out, with a key-value cache: what every search needs, and greedy search.
 
-B batch (hypotheses still running), S source length, N new target positions, V vocabulary.
+B batch (sources still translated), R rows (hypotheses still running; in greedy search R = B),
+S source length, N new target positions, V vocabulary.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from translate.decoding.parallel import one_thread
 from translate.decoding.prefix import Prefix
+from translate.model.cache import Seats
 from translate.model.transformer import AttentionRecord, Transformer
 
 
@@ -34,33 +36,56 @@ def evaluating(model: Transformer) -> Iterator[None]:
 class Decoder:
     """The decoder at work on a batch: pieces in, logits of the next piece out."""
 
-    def __init__(self, model: Transformer, src: Tensor, *, room: int, never: Sequence[int]) -> None:
+    def __init__(
+        self, model: Transformer, src: Tensor, *, room: int, never: Sequence[int], beam: int = 1
+    ) -> None:
         """`src` (B, S) is read once; `room` is the number of target positions, bos counted.
 
-        The pieces in `never` get no probability at all.
+        The pieces in `never` get no probability at all. Each source starts as one row and may
+        have up to `beam`.
         """
         self.model = model
         self.device = src.device
         self._memory, src_mask = model.encode(src)
         self._src_mask = None if src_mask.all() else src_mask  # no mask is the cheapest
-        self._cache = model.start_cache(self._memory, room)
+        self._cache = model.start_cache(self._memory, room, beam)
         self._never = torch.tensor(never, device=self.device)
 
     def step(
         self, pieces: Sequence[Sequence[int]], record: AttentionRecord | None = None
     ) -> Tensor:
-        """Feed the N newest pieces of each hypothesis (B, N); returns logits (B, V)."""
+        """Feed the N newest pieces of each hypothesis (R, N); returns logits (R, V)."""
         tgt_in = torch.tensor(pieces, device=self.device)
         # With a cache the memory is not read, so it need not follow `keep`.
         hidden = self.model.decode(tgt_in, self._memory, self._src_mask, self._cache, record)
-        logits = self.model.logits(hidden[:, -1])  # (B, D) -> (B, V)
+        logits = self.model.logits(hidden[:, -1])  # (R, D) -> (R, V)
         return logits.index_fill_(1, self._never, -torch.inf)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with these rows of the batch only, in this order."""
         self._cache.keep(rows)
+        self._keep_mask(rows)
+
+    def regroup(
+        self, rows: Sequence[int], sources: Sequence[int], groups: Sequence[Sequence[int]]
+    ) -> None:
+        """Go on with `rows`, one of them several times where a hypothesis has split, and with
+        these `sources`; `groups` are the new rows of each of them."""
+        most = max(map(len, groups))
+        seated = [[*group, *group[:1] * (most - len(group))] for group in groups]
+        places = [0] * len(rows)
+        for source, group in enumerate(groups):
+            for seat, row in enumerate(group):
+                places[row] = source * most + seat
+        seats = Seats(
+            torch.tensor(seated, device=self.device), torch.tensor(places, device=self.device)
+        )
+        self._cache.regroup(rows, sources, seats)
+        self._keep_mask(sources)
+
+    def _keep_mask(self, sources: Sequence[int]) -> None:
         if self._src_mask is not None:
-            self._src_mask = self._src_mask[list(rows)]
+            self._src_mask = self._src_mask[list(sources)]
 
 
 @dataclass
@@ -79,12 +104,8 @@ class Hypothesis:
         return len(self.ids) < len(self.prefix.pieces)
 
 
-class GreedySearch:
-    """Takes the likeliest piece at every step, for all sources of a batch at once.
-
-    A hypothesis that ends is dropped from the batch, so it costs nothing more and nothing can
-    come after its eos.
-    """
+class Search:
+    """What every search starts with: a hypothesis for each source, and its prefix."""
 
     def __init__(
         self,
@@ -96,6 +117,7 @@ class GreedySearch:
         never: Sequence[int],
         limits: Sequence[int],
         prefixes: Sequence[Prefix],
+        beam: int = 1,
     ) -> None:
         """Args:
         src: (B, S) sources with eos, padded at the end.
@@ -103,6 +125,7 @@ class GreedySearch:
         limits: for each source the most pieces to come after its prefix. Within the model's
             `max_length` in any case: bos and n pieces fill n + 1 positions.
         prefixes: what each output begins with; `Prefix()` for nothing.
+        beam: the most hypotheses of one source at a time.
         """
         self._eos_id = eos_id
         self._longest = model.config.max_length - 1
@@ -119,7 +142,33 @@ class GreedySearch:
         most = max(hypothesis.end + len(hypothesis.rest) for hypothesis in self.running)
         with evaluating(model):
             room = 1 + min(most, self._longest)
-            self._decoder = Decoder(model, src, room=room, never=never)
+            self._decoder = Decoder(model, src, room=room, never=never, beam=beam)
+
+    def _hold_to_prefixes(self, logits: Tensor) -> None:
+        """Where characters of a prefix are still to come, only pieces that agree with them."""
+        rows = [
+            row
+            for row, hypothesis in enumerate(self.running)
+            if hypothesis.rest and not hypothesis.forced
+        ]
+        if rows:
+            open_ended = [self.running[row] for row in rows]
+            allowed = torch.stack([each.prefix.allowed(each.rest) for each in open_ended])
+            logits[rows] = logits[rows].masked_fill(~allowed.to(logits.device), -torch.inf)
+
+    def _append(self, hypothesis: Hypothesis, piece: int) -> None:
+        hypothesis.ids.append(piece)
+        if hypothesis.rest:  # the limit counts what comes after the prefix
+            hypothesis.rest = hypothesis.prefix.after(hypothesis.rest, piece)
+            hypothesis.end = min(hypothesis.end + 1, self._longest)
+
+
+class GreedySearch(Search):
+    """Takes the likeliest piece at every step, for all sources of a batch at once.
+
+    A hypothesis that ends is dropped from the batch, so it costs nothing more and nothing can
+    come after its eos.
+    """
 
     def run(self) -> list[Hypothesis]:
         """Search to the end; the hypotheses in the order of the sources."""
@@ -139,24 +188,13 @@ class GreedySearch:
             if self._extend(hypothesis, piece)
         ]
         if len(stay) < len(self.running):
-            rows = _closed_up(stay)
+            rows = [stay[i] for i in least_moved(stay)]
             self.running = [self.running[row] for row in rows]
             if rows:
                 with evaluating(self._decoder.model):
                     self._decoder.keep(rows)
         self._new = [hypothesis.ids[-1:] for hypothesis in self.running]
         return logits
-
-    def _hold_to_prefixes(self, logits: Tensor) -> None:
-        rows = [
-            row
-            for row, hypothesis in enumerate(self.running)
-            if hypothesis.rest and not hypothesis.forced
-        ]
-        if rows:
-            open_ended = [self.running[row] for row in rows]
-            allowed = torch.stack([each.prefix.allowed(each.rest) for each in open_ended])
-            logits[rows] = logits[rows].masked_fill(~allowed.to(logits.device), -torch.inf)
 
     def _extend(self, hypothesis: Hypothesis, piece: int) -> bool:
         """Add a piece; False when the hypothesis ends here."""
@@ -168,10 +206,7 @@ class GreedySearch:
             return False
         if len(hypothesis.ids) == hypothesis.end:
             return False
-        hypothesis.ids.append(piece)
-        if hypothesis.rest:  # the limit counts what comes after the prefix
-            hypothesis.rest = hypothesis.prefix.after(hypothesis.rest, piece)
-            hypothesis.end = min(hypothesis.end + 1, self._longest)
+        self._append(hypothesis, piece)
         return True
 
 
@@ -182,9 +217,15 @@ def _likeliest(logits: Tensor) -> list[int]:
     return logits.argmax(dim=1).tolist()
 
 
-def _closed_up(rows: Sequence[int]) -> list[int]:
-    """The same rows in an order in which as few as can be change their place: the last ones move
-    into the gaps."""
-    staying = {row for row in rows if row < len(rows)}
-    moving = iter(row for row in rows if row >= len(rows))
-    return [place if place in staying else next(moving) for place in range(len(rows))]
+def least_moved(rows: Sequence[int]) -> list[int]:
+    """An order of `rows`, as indices into it, in which as many as can stand in their own place:
+    row 2 in place 2. The others fill the gaps."""
+    order = [-1] * len(rows)
+    others = []
+    for index, row in enumerate(rows):
+        if row < len(rows) and order[row] < 0:
+            order[row] = index
+        else:
+            others.append(index)
+    moving = iter(others)
+    return [next(moving) if index < 0 else index for index in order]

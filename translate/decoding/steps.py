@@ -21,7 +21,7 @@ from translate.text.tokenizer import WORD_START, Tokenizer
 from translate.text.words import Word, words
 
 if TYPE_CHECKING:
-    from translate.decoding.translator import Translation
+    from translate.decoding.translation import Translation
 
 
 class WordStep(NamedTuple):

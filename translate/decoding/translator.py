@@ -3,61 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from translate.decoding.beam import LENGTH_PENALTY, BeamSearch
 from translate.decoding.bundle import find_model, load_bundle
 from translate.decoding.parallel import in_parallel
 from translate.decoding.prefix import PieceIndex, Prefix
 from translate.decoding.search import GreedySearch, Hypothesis, evaluating
 from translate.decoding.steps import Steps
+from translate.decoding.translation import Translation, shortened
 from translate.errors import UserError
 from translate.model.transformer import Transformer
 from translate.text.normalize import normalize
 from translate.text.tokenizer import WORD_START, Tokenizer
 
-# The default exponent of a score: log probability / pieces ** LENGTH_PENALTY.
-LENGTH_PENALTY = 1.0
-
 # A batch is shared out among threads, but not in parts below this: ten rows cost little more
 # than one.
 SMALLEST_SHARE = 32
-
-
-@dataclass(frozen=True)
-class Translation:
-    """What came out for one sentence, and what a reader should know about it."""
-
-    text: str  # begins with exactly the characters of the prefix
-    ids: list[int]  # without bos and eos; those of the prefix too
-    limit_reached: bool = False  # stopped at the limit: the sentence has no end
-    prefix_finished: bool = False  # the model ended the sentence where the prefix ends
-    dropped: str = ""  # the end of a source that is too long: the model did not read it
-    unknown: Sequence[str] = ()  # characters of the source that the vocabulary does not have
-
-    def notes(self) -> list[str]:
-        """What a reader of `text` should know, in words."""
-        notes = []
-        if self.dropped:
-            notes.append(
-                f"the source is too long for this model, so its last {len(self.dropped)} "
-                f"characters were not translated: {shortened(self.dropped)!r}"
-            )
-        if self.unknown:
-            more = ", ..." if len(self.unknown) > 8 else ""
-            notes.append(
-                f"the model has never seen {', '.join(map(repr, self.unknown[:8]))}{more}: "
-                f"{'it was' if len(self.unknown) == 1 else 'they were'} read as unknown"
-            )
-        if self.limit_reached:
-            notes.append("the limit of new pieces was reached before the sentence ended")
-        if self.prefix_finished:
-            notes.append("the prefix is already a finished translation: nothing to add")
-        return notes
 
 
 class Translator:
@@ -83,27 +51,13 @@ class Translator:
         return cls(bundle.model, bundle.tokenizer)
 
     def translate(
-        self,
-        sentences: Sequence[str],
-        prefixes: Sequence[str] | None = None,
-        *,
-        batch_size: int = 64,
-        max_new: int | None = None,
-        beam: int = 1,
-        length_penalty: float = LENGTH_PENALTY,
+        self, sentences: Sequence[str], prefixes: Sequence[str] | None = None, **options: Any
     ) -> list[str]:
         """The text of every translation, in order. Arguments and errors: `translate_detailed`.
 
         A source that is too long for the model is cut, with a Python warning.
         """
-        translations = self.translate_detailed(
-            sentences,
-            prefixes,
-            batch_size=batch_size,
-            max_new=max_new,
-            beam=beam,
-            length_penalty=length_penalty,
-        )
+        translations = self.translate_detailed(sentences, prefixes, **options)
         for number, translation in enumerate(translations, 1):
             if translation.dropped:
                 warnings.warn(f"sentence {number}: {translation.notes()[0]}", stacklevel=2)
@@ -127,13 +81,55 @@ class Translator:
             batch_size: sentences at a time, on each thread.
             max_new: the most pieces to come after the prefix; by default twice the source's
                 pieces and 16 more. The model's `max_length` holds in any case.
-            beam: hypotheses a sentence that are followed at a time; 1 is greedy search.
-            length_penalty: what hypotheses of unlike length are compared by, at least 0: log
-                probability / pieces ** length_penalty. Greedy search has nothing to compare.
+            beam: hypotheses of a sentence that are followed at a time; 1 is greedy search.
+            length_penalty: how much the length of a hypothesis counts in its score, from 0 to
+                10 (`BeamSearch`). Greedy search compares no scores.
 
         Raises:
             UserError: a prefix that leaves the model no room.
         """
+        _check_beam(beam, length_penalty)
+
+        def search(jobs: list[_Job]) -> list[list[Hypothesis]]:
+            if beam == 1:
+                return [[hypothesis] for hypothesis in self._greedy(jobs).run()]
+            return BeamSearch(**self._options(jobs), beam=beam, length_penalty=length_penalty).run()
+
+        found = self._translate(sentences, prefixes, batch_size, max_new, search)
+        return [translations[0] for translations in found]
+
+    def n_best(
+        self,
+        sentences: Sequence[str],
+        prefixes: Sequence[str] | None = None,
+        *,
+        beam: int,
+        batch_size: int = 64,
+        max_new: int | None = None,
+        length_penalty: float = LENGTH_PENALTY,
+    ) -> list[list[Translation]]:
+        """Up to `beam` translations of each sentence, no two of the same text, the best first.
+
+        All have a score. The first is that of `translate_detailed`, where the arguments are too.
+        """
+        _check_beam(beam, length_penalty)
+
+        def search(jobs: list[_Job]) -> list[list[Hypothesis]]:
+            return BeamSearch(
+                **self._options(jobs), beam=beam, length_penalty=length_penalty, wanted=beam
+            ).run()
+
+        return self._translate(sentences, prefixes, batch_size, max_new, search)
+
+    def _translate(
+        self,
+        sentences: Sequence[str],
+        prefixes: Sequence[str] | None,
+        batch_size: int,
+        max_new: int | None,
+        search: Callable[[list[_Job]], Sequence[Sequence[Hypothesis]]],
+    ) -> list[list[Translation]]:
+        """Search in batches; of the hypotheses of a sentence, best first, those of unlike text."""
         if isinstance(sentences, str) or isinstance(prefixes, str):
             raise TypeError("translate takes lists of sentences and prefixes, not one string")
         prefixes = [""] * len(sentences) if prefixes is None else list(prefixes)
@@ -141,17 +137,11 @@ class Translator:
             raise ValueError(f"{len(prefixes)} prefixes for {len(sentences)} sentences")
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-        if beam < 1:
-            raise ValueError(f"beam must be at least 1, not {beam}")
-        if length_penalty < 0:
-            raise ValueError(f"length_penalty must be at least 0, not {length_penalty}")
-        if beam > 1:
-            raise NotImplementedError("beam search is on its way")
         jobs = [
             self._job(sentence, prefix, max_new)
             for sentence, prefix in zip(sentences, prefixes, strict=True)
         ]
-        translations = [Translation("", []) for _ in jobs]
+        found = [[Translation("", [], score=0.0)] for _ in jobs]
         order = [index for index in range(len(jobs)) if jobs[index] is not None]
         order.sort(key=lambda index: len(jobs[index].source), reverse=True)
         on_cpu = self.model.embedding.weight.device.type == "cpu"
@@ -159,16 +149,18 @@ class Translator:
         size = min(batch_size, max(SMALLEST_SHARE, -(-len(order) // workers)))
         batches = [order[start : start + size] for start in range(0, len(order), size)]
 
-        def search(batch: list[int]) -> list[Hypothesis]:
-            return self._search([jobs[index] for index in batch]).run()
-
         with evaluating(self.model):
-            for batch, hypotheses in zip(
-                batches, in_parallel(search, batches, workers), strict=True
-            ):
-                for index, hypothesis in zip(batch, hypotheses, strict=True):
-                    translations[index] = self._translation(jobs[index], hypothesis)
-        return translations
+            results = in_parallel(
+                lambda batch: search([jobs[index] for index in batch]), batches, workers
+            )
+        for batch, result in zip(batches, results, strict=True):
+            for index, hypotheses in zip(batch, result, strict=True):
+                by_text: dict[str, Translation] = {}
+                for hypothesis in hypotheses:
+                    translation = self._translation(jobs[index], hypothesis)
+                    by_text.setdefault(translation.text, translation)
+                found[index] = list(by_text.values())
+        return found
 
     def steps(
         self, sentence: str, prefix: str = "", *, max_new: int | None = None, candidates: int = 3
@@ -189,7 +181,7 @@ class Translator:
         if job is None:
             search, source = None, []
         else:
-            search, source = self._search([job]), job.source
+            search, source = self._greedy([job]), job.source
 
         def result() -> Translation:
             return self._translation(job, search.hypotheses[0]) if search else Translation("", [])
@@ -223,19 +215,23 @@ class Translator:
         opening = Prefix.of(prefix, self._index) if prefix else Prefix()
         return _Job(source, prefix, opening, limit, dropped, self.tokenizer.unknown(sentence))
 
-    def _search(self, jobs: Sequence[_Job]) -> GreedySearch:
+    def _greedy(self, jobs: Sequence[_Job]) -> GreedySearch:
+        return GreedySearch(**self._options(jobs))
+
+    def _options(self, jobs: Sequence[_Job]) -> dict[str, Any]:
+        """What every search is to know of these sentences."""
         tokenizer = self.tokenizer
         longest = max(len(job.source) for job in jobs)
         rows = [job.source + [tokenizer.pad_id] * (longest - len(job.source)) for job in jobs]
-        return GreedySearch(
-            self.model,
-            torch.tensor(rows, device=self.model.embedding.weight.device),
-            bos_id=tokenizer.bos_id,
-            eos_id=tokenizer.eos_id,
-            never=(tokenizer.pad_id, tokenizer.bos_id, tokenizer.unk_id),
-            limits=[job.limit for job in jobs],
-            prefixes=[job.opening for job in jobs],
-        )
+        return {
+            "model": self.model,
+            "src": torch.tensor(rows, device=self.model.embedding.weight.device),
+            "bos_id": tokenizer.bos_id,
+            "eos_id": tokenizer.eos_id,
+            "never": (tokenizer.pad_id, tokenizer.bos_id, tokenizer.unk_id),
+            "limits": [job.limit for job in jobs],
+            "prefixes": [job.opening for job in jobs],
+        }
 
     def _translation(self, job: _Job, hypothesis: Hypothesis) -> Translation:
         text = self._text(job, hypothesis.ids)
@@ -246,6 +242,7 @@ class Translator:
             prefix_finished=hypothesis.finished and job.prefix != "" and text == job.prefix,
             dropped=job.dropped,
             unknown=job.unknown,
+            score=getattr(hypothesis, "score", None),
         )
 
     def _text(self, job: _Job, ids: Sequence[int]) -> str:
@@ -268,6 +265,8 @@ class _Job:
     unknown: list[str]
 
 
-def shortened(text: str, width: int = 40) -> str:
-    """The first `width` characters, with "..." if that is not all."""
-    return text if len(text) <= width else text[: width - 3] + "..."
+def _check_beam(beam: int, length_penalty: float) -> None:
+    if beam < 1:
+        raise ValueError(f"beam must be at least 1, not {beam}")
+    if not 0 <= length_penalty <= 10:
+        raise ValueError(f"length_penalty must lie in [0, 10], not {length_penalty}")

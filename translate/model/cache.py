@@ -3,12 +3,13 @@
 Written in place, so it is for inference only: nothing can be differentiated through it.
 
 B batch, S source length, N new target positions, T_max most target positions, D d_model, H heads,
-K head dim.
+K head dim. In a beam search R hypotheses of B sources, at most W of one source; otherwise R = B.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,13 +19,23 @@ from translate.model.attention import project, side_by_side
 from translate.model.layers import DecoderBlock, Residual
 
 
+class Seats(NamedTuple):
+    """Where the hypotheses of one source sit side by side, W seats a source.
+
+    Side by side they are W positions that look at the same memory, which so exists once a source.
+    """
+
+    rows: Tensor  # (B, W), who sits where; in an empty seat anyone
+    places: Tensor  # (R,), the seat of each row, counted through all sources
+
+
 class LayerCache:
     """Keys and values of one decoder layer, so that no position is projected twice.
 
     Args:
         block: the layer.
         memory: keys and values of the source for its cross-attention, (2, B, H, S, K).
-        room: where those of the target go, (2, B, H, T_max, K), filled from the left.
+        room: where those of the target go, (2, R, H, T_max, K), filled from the left.
     """
 
     def __init__(self, block: DecoderBlock, memory: Tensor, room: Tensor) -> None:
@@ -45,8 +56,8 @@ class LayerCache:
         keys, values = self.room[:, :, :, : self.length]
         return queries, keys, values
 
-    def step(self, x: Tensor, src_mask: Tensor | None) -> Tensor:
-        """One new position of each row: (B, D) -> (B, D).
+    def step(self, x: Tensor, src_mask: Tensor | None, seats: Seats | None = None) -> Tensor:
+        """One new position of each row: (R, D) -> (R, D).
 
         The operations of `DecoderBlock.forward`, written in a row: for a single position calls of
         modules cost as much as the arithmetic.
@@ -58,14 +69,18 @@ class LayerCache:
         projected = F.linear(y, self._weight).view(rows, 3, n_heads, 1, head_dim)
         self.room[:, :, :, start : self.length] = projected[:, 1:].transpose(0, 1)
         keys, values = self.room[:, :, :, : self.length]
-        context = F.scaled_dot_product_attention(projected[:, 0], keys, values)  # (B, H, 1, K)
+        context = F.scaled_dot_product_attention(projected[:, 0], keys, values)  # (R, H, 1, K)
         out = block.self_attention.out_proj
         x = _after(block.self_residual, x, F.linear(context.flatten(1), out.weight, out.bias))
 
         y = _before(block.cross_residual, x)
         attention, (keys, values) = block.cross_attention, self.memory
         queries = F.linear(y, attention.W_query.weight).view(rows, n_heads, 1, head_dim)
+        if seats is not None:  # (R, H, 1, K) -> (B, H, W, K)
+            queries = queries[seats.rows].squeeze(3).transpose(1, 2)
         context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=src_mask)
+        if seats is not None:  # and back
+            context = context.transpose(1, 2).flatten(0, 1)[seats.places]
         out = attention.out_proj
         x = _after(block.cross_residual, x, F.linear(context.flatten(1), out.weight, out.bias))
 
@@ -95,13 +110,19 @@ class DecoderCache:
         blocks: the layers.
         memory: keys and values of the source in every layer, (layers, 2, B, H, S, K).
         max_length: T_max; the room for that many target positions is allocated once.
+        beam: W, for at most so many hypotheses a source. It starts with one.
     """
 
-    def __init__(self, blocks: Sequence[DecoderBlock], memory: Tensor, max_length: int) -> None:
-        shape = *memory.shape[:4], max_length, memory.shape[5]
-        self._memory, self._room = memory, memory.new_empty(shape)
+    def __init__(
+        self, blocks: Sequence[DecoderBlock], memory: Tensor, max_length: int, beam: int = 1
+    ) -> None:
+        layers, two, sources, n_heads, _, head_dim = memory.shape
+        self._memory = memory
+        self._room = memory.new_empty(layers, two, sources * beam, n_heads, max_length, head_dim)
+        self._seats: Seats | None = None  # None: row i is the one hypothesis of source i
         self.layers = [
-            LayerCache(block, memory[i], self._room[i]) for i, block in enumerate(blocks)
+            LayerCache(block, memory[i], self._room[i, :, :sources])
+            for i, block in enumerate(blocks)
         ]
 
     @property
@@ -110,18 +131,29 @@ class DecoderCache:
         return self.layers[0].length
 
     def step(self, x: Tensor, src_mask: Tensor | None) -> Tensor:
-        """One new position of each row through all layers: (B, D) -> (B, D)."""
+        """One new position of each row through all layers: (R, D) -> (R, D)."""
         for layer in self.layers:
-            x = layer.step(x, src_mask)
+            x = layer.step(x, src_mask, self._seats)
         return x
 
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with these rows of the batch, in this order. Only rows that move are copied."""
-        places = [place for place, row in enumerate(rows) if row != place]
-        if places:
-            moved = [rows[place] for place in places]
-            for stored in (self._memory, self._room[..., : self.length, :]):
-                stored[:, :, places] = stored[:, :, moved]
+        self.regroup(rows, rows)
+
+    def regroup(
+        self, rows: Sequence[int], sources: Sequence[int], seats: Seats | None = None
+    ) -> None:
+        """Row i goes on where `rows[i]` was, source i is what `sources[i]` was; only those that
+        move are copied. A row may occur several times: hypotheses that part."""
+        _move(self._room[..., : self.length, :], rows)
+        _move(self._memory, sources)
+        self._seats = seats
         for i, layer in enumerate(self.layers):
-            layer.memory = self._memory[i, :, : len(rows)]
+            layer.memory = self._memory[i, :, : len(sources)]
             layer.room = self._room[i, :, : len(rows)]
+
+
+def _move(stored: Tensor, rows: Sequence[int]) -> None:
+    places = [place for place, row in enumerate(rows) if row != place]
+    if places:
+        stored[:, :, places] = stored[:, :, [rows[place] for place in places]]

@@ -144,10 +144,11 @@ class Transformer(nn.Module):
             x = block(x, src_mask, None if record is None else record.encoder)
         return self.encoder_norm(x), src_mask
 
-    def start_cache(self, memory: Tensor, max_length: int) -> DecoderCache:
-        """An empty cache for up to `max_length` target positions over `memory` (B, S, D)."""
+    def start_cache(self, memory: Tensor, max_length: int, beam: int = 1) -> DecoderCache:
+        """An empty cache over `memory` (B, S, D), for up to `max_length` target positions of up
+        to `beam` hypotheses a source."""
         keys_and_values = torch.stack(self._keys_and_values(memory)).unflatten(0, (-1, 2))
-        return DecoderCache(self.decoder, keys_and_values, max_length)
+        return DecoderCache(self.decoder, keys_and_values, max_length, beam)
 
     def _keys_and_values(self, memory: Tensor) -> tuple[Tensor, ...]:
         """What the decoder's layers see of `memory` (B, S, D): keys of the first, values of the

@@ -1,0 +1,44 @@
+"""What comes out for one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What came out for one sentence, and what a reader should know about it."""
+
+    text: str  # begins with exactly the characters of the prefix
+    ids: list[int]  # without bos and eos; those of the prefix too
+    limit_reached: bool = False  # stopped at the limit: the sentence has no end
+    prefix_finished: bool = False  # the model ended the sentence where the prefix ends
+    dropped: str = ""  # the end of a source that is too long: the model did not read it
+    unknown: Sequence[str] = ()  # characters of the source that the vocabulary does not have
+    score: float | None = None  # of a beam search: see `BeamSearch`; greedy search needs none
+
+    def notes(self) -> list[str]:
+        """What a reader of `text` should know, in words."""
+        notes = []
+        if self.dropped:
+            notes.append(
+                f"the source is too long for this model, so its last {len(self.dropped)} "
+                f"characters were not translated: {shortened(self.dropped)!r}"
+            )
+        if self.unknown:
+            more = ", ..." if len(self.unknown) > 8 else ""
+            notes.append(
+                f"the model has never seen {', '.join(map(repr, self.unknown[:8]))}{more}: "
+                f"{'it was' if len(self.unknown) == 1 else 'they were'} read as unknown"
+            )
+        if self.limit_reached:
+            notes.append("the limit of new pieces was reached before the sentence ended")
+        if self.prefix_finished:
+            notes.append("the prefix is already a finished translation: nothing to add")
+        return notes
+
+
+def shortened(text: str, width: int = 40) -> str:
+    """The first `width` characters, with "..." if that is not all."""
+    return text if len(text) <= width else text[: width - 3] + "..."
