@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from translate.decoding.streams import write_whole
 from translate.decoding.translator import Translator
@@ -18,17 +18,6 @@ from translate.text.normalize import normalize
 from translate.training.evaluate import Evaluation, evaluate
 from translate.training.messages import say
 from translate.training.run import RunFolder
-
-
-@dataclass(frozen=True)
-class Search:
-    """How a test set is translated."""
-
-    beam: int
-    length_penalty: float
-
-    def __str__(self) -> str:
-        return "greedy" if self.beam == 1 else f"beam {self.beam}"
 
 
 def other_pairs(source: Path | None, reference: Path | None) -> list[Pair] | None:
@@ -84,16 +73,18 @@ def report(
     """
     said: set[str] = set()
     for width in dict.fromkeys((1, beam)):
-        search = Search(width, length_penalty)
-        result = evaluate(translator, pairs, **asdict(search), full=True)
+        search = "greedy" if width == 1 else f"beam {width}"
+        settings = {} if width == 1 else {"beam": width, "length_penalty": length_penalty}
+        result = evaluate(translator, pairs, **settings, full=True)
         gap = "" if width == 1 else "\n"
-        heading = f"{gap}{name}: {len(pairs)} sentences, {search}"
-        print("\n".join([heading, *_table(result)]), flush=True)
+        print(f"{gap}{name}: {len(pairs)} sentences, {search}")
+        print("\n".join(_table(result)), flush=True)
         for note in result.notes:
             if note not in said:  # greedy search has said what there is to say about the sources
                 say(f"{name}, {search}: {note}")
         said.update(result.notes)
-        _save(result, name, search, checkpoint)
+        values = {"checkpoint": checkpoint.name, "search": search, **settings}
+        _save(result, values, checkpoint, f"{name}.{search.replace(' ', '')}")
 
 
 def report_challenges(translator: Translator, files: Sequence[Path]) -> None:
@@ -126,7 +117,7 @@ def _share(part: int, count: int) -> str:
     return f"{part / count:.1%} ({part} of {count})"
 
 
-def _save(result: Evaluation, name: str, search: Search, checkpoint: Path) -> None:
+def _save(result: Evaluation, values: dict[str, Any], checkpoint: Path, name: str) -> None:
     """Write the translations, a line each, and the scores as JSON beside the model.
 
     In the run's folder; a model that lies elsewhere has them beside its file. Unless the model is
@@ -136,17 +127,12 @@ def _save(result: Evaluation, name: str, search: Search, checkpoint: Path) -> No
     folder = checkpoint.parent if run is None else run.path
     if run is None or checkpoint.stem != "best":
         name = f"{checkpoint.stem}.{name}"
-    values = {
-        "checkpoint": checkpoint.name,
-        **asdict(search),
-        **asdict(result.scores),
-        **result.counts,
-    }
+    values = {**values, **asdict(result.scores), **result.counts}
     texts = {
         ".txt": "".join(f"{output}\n" for output in result.outputs),
         ".json": json.dumps(values, indent=2) + "\n",
     }
-    stem = _free(folder / f"{name}.{str(search).replace(' ', '')}", texts)
+    stem = _free(folder / name, texts)
     for ending, text in texts.items():
         write_whole(Path(f"{stem}{ending}"), text)
     say(f"translations: {stem}.txt, scores: {stem}.json")
@@ -154,12 +140,12 @@ def _save(result: Evaluation, name: str, search: Search, checkpoint: Path) -> No
 
 def _free(stem: Path, texts: dict[str, str]) -> Path:
     """`stem`, or with the first number at which nothing else stands: results are not replaced."""
-    numbered = (stem.with_name(f"{stem.name}_{number}") for number in itertools.count(2))
-    for place in itertools.chain([stem], numbered):
-        if all(_is_free(Path(f"{place}{ending}"), text) for ending, text in texts.items()):
-            return place
-        say(f"{place}.txt holds other results: it stays as it is")
-    raise AssertionError("the numbers do not end")
+    place, number = stem, 1
+    while not all(_is_free(Path(f"{place}{ending}"), text) for ending, text in texts.items()):
+        say(f"{place}.txt: other results stand there and stay as they are")
+        number += 1
+        place = stem.with_name(f"{stem.name}_{number}")
+    return place
 
 
 def _is_free(path: Path, text: str) -> bool:

@@ -48,6 +48,22 @@ class Scores:
         return self.exact / self.sentences
 
 
+class _Floats:
+    """Python's numbers for NumPy's: sacreBLEU 2.6 cannot take the mean of resamples of both kinds,
+    and a resample without a single match is a plain 0.0."""
+
+    def _compute_score_from_stats(self, stats):
+        return super()._compute_score_from_stats([float(value) for value in stats])
+
+
+class _BLEU(_Floats, BLEU):
+    pass
+
+
+class _CHRF(_Floats, CHRF):
+    pass
+
+
 def score(hypotheses: Sequence[str], references: Sequence[str], *, full: bool = False) -> Scores:
     """Score outputs against one reference each, as they came (cased, with punctuation).
 
@@ -73,10 +89,10 @@ def score(hypotheses: Sequence[str], references: Sequence[str], *, full: bool = 
         raise UserError("no sentences to score")
     words = BLEU().tokenizer
     effective = all(len(words(reference).split()) < 4 for reference in references)
-    scorers = {"BLEU": BLEU(effective_order=effective)}
+    scorers = {"BLEU": _BLEU(effective_order=effective)}
     if full:
-        scorers["BLEU lowercase"] = BLEU(lowercase=True, effective_order=effective)
-    scorers["chrF"] = CHRF()
+        scorers["BLEU lowercase"] = _BLEU(lowercase=True, effective_order=effective)
+    scorers["chrF"] = _CHRF()
     resamples = min(RESAMPLES, _DRAWN_SENTENCES // len(references)) if full else 0
     streams = [list(references)]  # a list of reference *streams*, not of sentences
     results = {
