@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from translate.decoding.translator import Translation
+from translate.errors import UserError
+from translate.text.corpus import Pair
+from translate.training.report import other_pairs, report
+
 ENGLISH = ["The cat and the house are here.", "The tree is there.", "The day and the man."]
 GERMAN = ["Katze und Haus sind hier.", "Der Baum ist dort.", "Tag und Mann."]
 
@@ -45,14 +50,13 @@ def test_greedy_and_beam_search_have_a_table_each(run, settings, trained):  # M0
         r"repeats itself  \d+\.0% \([0-4] of 4\)",
     ]
     expected = ["test: 4 sentences, greedy", *table, "", "test: 4 sentences, beam 5", *table]
-    for given in (trained, trained.parent, trained / "checkpoints"):
-        outcome = run("test", settings, "--ckpt_path", given)
-        assert outcome.code == 0
-        lines = outcome.out.splitlines()
-        assert len(lines) == len(expected)
-        for line, pattern in zip(lines, expected, strict=True):
-            assert re.fullmatch(pattern, line)
-        assert outcome.err.startswith(f"model: {trained}/checkpoints/best.ckpt\n")
+    outcome = run("test", settings, "--ckpt_path", trained)
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert len(lines) == len(expected)
+    for line, pattern in zip(lines, expected, strict=True):
+        assert re.fullmatch(pattern, line)
+    assert outcome.err.startswith(f"model: {trained}/checkpoints/best.ckpt\n")
 
 
 def test_beam_width_and_length_penalty_are_settings(run, settings, trained):
@@ -60,9 +64,6 @@ def test_beam_width_and_length_penalty_are_settings(run, settings, trained):
     assert "test: 4 sentences, beam 2" in outcome.out.splitlines()
     stored = json.loads((trained / "test.beam2.json").read_text())
     assert (stored["beam"], stored["length_penalty"]) == (2, 0.5)
-    settings |= {"beam": 1}
-    outcome = run("test", settings, "--ckpt_path", trained)
-    assert "beam" not in outcome.out
     settings |= {"beam": 0, "length_penalty": -1}
     refused = run("test", settings, "--ckpt_path", trained)
     assert (refused.code, refused.out) == (2, "")
@@ -88,29 +89,61 @@ def test_translations_and_scores_lie_beside_the_run(run, settings, trained):
     assert {"exact", "length_ratio", "limit_reached", "copied_source", "repeats_itself"} < {*stored}
 
 
-def test_results_of_another_kind_are_not_replaced(run, settings, trained):
-    run("test", settings, "--ckpt_path", trained, "--beam", 1)
-    first = (trained / "test.greedy.txt").read_bytes()
-    again = run("test", settings, "--ckpt_path", trained, "--beam", 1)
-    assert results(trained) == ["test.greedy.json", "test.greedy.txt"]
-    assert "stay" not in again.err
-    (trained / "test.greedy.txt").write_text("mine")
-    other = run("test", settings, "--ckpt_path", trained, "--beam", 1)
-    assert (trained / "test.greedy.txt").read_text() == "mine"
-    assert (trained / "test.greedy_2.txt").read_bytes() == first
-    assert other.err.splitlines()[-2:] == [
-        f"{trained}/test.greedy.txt: other results stand there and stay as they are",
-        f"translations: {trained}/test.greedy_2.txt, scores: {trained}/test.greedy_2.json",
+class Fixed:
+    """A translator that always says the same."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def translate_detailed(self, sentences: list[str], **_) -> list[Translation]:
+        return [Translation(self.text, []) for _ in sentences]
+
+
+def scored(text: str, checkpoint: Path, beam: int = 1) -> None:
+    pairs = [Pair("One cat.", "Eine Katze.")]
+    report(Fixed(text), pairs, name="test", checkpoint=checkpoint, beam=beam, length_penalty=1.0)
+
+
+def test_results_of_another_kind_are_not_replaced(tmp_path, capsys):
+    checkpoint = tmp_path / "version_0" / "checkpoints" / "best.ckpt"
+    checkpoint.parent.mkdir(parents=True)
+    folder = tmp_path / "version_0"
+    scored("Eine Katze.", checkpoint)
+    scored("Eine Katze.", checkpoint)
+    assert results(folder) == ["test.greedy.json", "test.greedy.txt"]
+    assert "stay" not in capsys.readouterr().err
+    (folder / "test.greedy.txt").write_text("mine")
+    (folder / "test.greedy_2.json").mkdir()
+    scored("Eine Katze.", checkpoint)
+    assert (folder / "test.greedy.txt").read_text() == "mine"
+    assert (folder / "test.greedy_3.txt").read_text() == "Eine Katze.\n"
+    assert capsys.readouterr().err.splitlines() == [
+        f"{folder}/test.greedy.txt: other results stand there and stay as they are",
+        f"{folder}/test.greedy_2.txt: other results stand there and stay as they are",
+        f"translations: {folder}/test.greedy_3.txt, scores: {folder}/test.greedy_3.json",
     ]
 
 
-def test_another_checkpoint_keeps_results_of_its_own(run, settings, trained, tmp_path):
-    run("test", settings, "--ckpt_path", trained / "checkpoints" / "last.ckpt", "--beam", 1)
-    assert results(trained) == ["last.test.greedy.json", "last.test.greedy.txt"]
-    elsewhere = tmp_path / "model.ckpt"
-    (trained / "checkpoints" / "best.ckpt").rename(elsewhere)
-    run("test", settings, "--ckpt_path", elsewhere, "--beam", 1)
-    assert (tmp_path / "model.test.greedy.txt").is_file()
+@pytest.mark.parametrize(
+    ("checkpoint", "expected"),
+    [
+        ("version_0/checkpoints/best.ckpt", "version_0/test.greedy.txt"),
+        ("version_0/checkpoints/last.ckpt", "version_0/last.test.greedy.txt"),
+        ("models/small.ckpt", "models/small.test.greedy.txt"),
+        ("best.ckpt", "best.test.greedy.txt"),
+    ],
+)
+def test_each_checkpoint_keeps_results_of_its_own(tmp_path, checkpoint, expected):
+    (tmp_path / checkpoint).parent.mkdir(parents=True, exist_ok=True)
+    scored("Eine Katze.", tmp_path / checkpoint)
+    assert (tmp_path / expected).read_text() == "Eine Katze.\n"
+
+
+def test_a_beam_of_one_is_greedy_search_alone(tmp_path, capsys):
+    scored("Eine Katze.", tmp_path / "a.ckpt", beam=1)
+    assert "beam" not in capsys.readouterr().out
+    scored("Eine Katze.", tmp_path / "a.ckpt", beam=3)
+    assert "\n\ntest: 1 sentences, beam 3\n" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_written_to_costs_no_scores(run, settings, trained, monkeypatch):
@@ -175,34 +208,33 @@ def test_references_change_the_scores_and_nothing_else(run, trained, tmp_path): 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("names", "code", "message"),
     [
-        (["--input", "en"], 2, "--input without --reference: line n of one belongs to that of"),
-        (["--reference", "de"], 2, "--reference without --input: "),
-        (["--input", "en", "--reference", "en"], 2, "--input and --reference are the same file: "),
-        (["--input", "en", "--reference", "two"], 1, "/en has 3 lines but /"),
-        (["--input", "en", "--reference", "none"], 1, "/none; set --reference"),
-        (["--input", "empty", "--reference", "empty2"], 1, "no sentences to score in /"),
-        (["--input", "en", "--reference", "blank"], 1, "left out 3 of 3 pairs with a blank side"),
+        (("en", None), 2, "--input without --reference: line n of one belongs to that of the"),
+        ((None, "de"), 2, "--reference without --input: "),
+        (("en", "en"), 2, "--input and --reference are the same file: "),
+        (("en", "two"), 1, "/en has 3 lines but /"),
+        (("en", "none"), 1, "/none; set --reference"),
+        (("empty", "empty2"), 1, "no sentences to score in /"),
+        (("en", "blank"), 1, "left out 3 of 3 pairs with a blank side"),
     ],
 )  # M03 M04 M06 M08
-def test_files_that_cannot_be_scored_are_refused(run, trained, tmp_path, arguments, code, message):
+def test_files_that_cannot_be_scored_are_refused(tmp_path, names, code, message):
     write(tmp_path, en=ENGLISH, de=GERMAN, two=GERMAN[:2], blank=[""] * 3, empty=[], empty2=[])
-    outcome = run("test", None, "--ckpt_path", trained, *arguments)
-    assert (outcome.code, outcome.out) == (code, "")
-    assert len(outcome.err.splitlines()) == 1
-    assert outcome.err.startswith("translate: ")
-    assert message in outcome.err
-    assert results(trained) == []
+    with pytest.raises(UserError) as caught:
+        other_pairs(*(name and tmp_path / name for name in names))
+    assert message in str(caught.value)
+    assert caught.value.exit_code == code
 
 
-def test_unequal_counts_name_both_files(run, trained, tmp_path):  # M06
+def test_unequal_counts_name_both_files_and_nothing_is_left(run, trained, tmp_path):  # M06
     source, reference = write(tmp_path, en=ENGLISH, de=GERMAN[:2])
     outcome = run("test", None, "--ckpt_path", trained, "--input", "en", "--reference", "de")
     assert outcome.err == (
         f"translate: {source} has 3 lines but {reference} has 2: "
         "line n of one must translate line n of the other\n"
     )
+    assert (outcome.code, outcome.out, results(trained)) == (1, "", [])
 
 
 def test_blank_lines_are_left_out_and_counted(run, trained, tmp_path):  # M04

@@ -74,7 +74,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str], *, full: bool = 
 
     `full` adds BLEU without regard to upper and lower case, and to each metric its 95 % interval
     by sacreBLEU's bootstrap (Koehn 2004): 1,000 resamples, fewer for more than 20,000 sentences,
-    always the same ones. It takes three times as long.
+    always the same ones. It takes twice as long.
 
     An empty output and a blank reference are scored as what they are: no words.
     Raises UserError where there is nothing to score or the counts differ; sacreBLEU itself
