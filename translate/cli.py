@@ -17,7 +17,8 @@ from translate import __version__
 from translate.errors import UsageError, UserError
 
 if TYPE_CHECKING:
-    from translate.decoding.translator import Translation, Translator
+    from translate.decoding.translation import Translation
+    from translate.decoding.translator import Translator
 
 _TRAINING = {
     "fit": "train a model from a config file",
@@ -109,18 +110,18 @@ def decode(argv: Sequence[str]) -> int:
     first = 1
     for sentences in groups:
         prefixes = args.prefix if len(args.prefix) > 1 else (args.prefix or [""]) * len(sentences)
-        names = [f"{unit} {number}" for number in range(first, first + len(sentences))]
+        numbers = range(first, first + len(sentences))
         first += len(sentences)
         if args.steps:
-            for name, sentence, prefix in zip(names, sentences, prefixes, strict=True):
-                _tell(name, _show_steps(translator, sentence, prefix, args.max_new))
+            for number, sentence, prefix in zip(numbers, sentences, prefixes, strict=True):
+                _tell(f"{unit} {number}", _show_steps(translator, sentence, prefix, args.max_new))
             continue
-        translations = translator.translate_detailed(
-            sentences, prefixes, batch_size=args.batch_size, max_new=args.max_new
-        )
-        for name, translation in zip(names, translations, strict=True):
-            _tell(name, translation)
-            texts.append(f"{translation.text}\n")
+        found = _translate(translator, sentences, prefixes, args)
+        for number, translations in zip(numbers, found, strict=True):
+            _tell(f"{unit} {number}", translations[0])
+            for each in translations:
+                score = f"{number}\t{each.score:.4f}\t" if args.n_best else ""
+                texts.append(f"{score}{each.text}\n")
         if not args.output:
             print("".join(texts), end="", flush=True)
             texts = []
@@ -145,6 +146,22 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
     if sys.stdin.isatty():
         _say("one sentence a line, Ctrl-D to end")
     return waiting_lines(sys.stdin.buffer)
+
+
+def _translate(
+    translator: Translator,
+    sentences: Sequence[str],
+    prefixes: Sequence[str],
+    args: argparse.Namespace,
+) -> list[list[Translation]]:
+    """Of each sentence the K best translations with --n-best K, the best alone without it."""
+    options = {"batch_size": args.batch_size, "max_new": args.max_new, "beam": args.beam}
+    if args.length_penalty is not None:
+        options["length_penalty"] = args.length_penalty
+    if args.n_best:
+        found = translator.n_best(sentences, prefixes, **options)
+        return [translations[: args.n_best] for translations in found]
+    return [[best] for best in translator.translate_detailed(sentences, prefixes, **options)]
 
 
 def _show_steps(

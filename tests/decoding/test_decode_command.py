@@ -107,7 +107,13 @@ def test_steps_end_with_the_translation(decode):
         (["No", "--output", ""], "argument --output: it is empty"),
         (["No", "--pre", "Das"], "unrecognized arguments: --pre"),
         (["No", "\udcfc"], "is not UTF-8"),
-        (["No", "--beam", "5"], "unrecognized arguments: --beam 5"),
+        (["No", "--beam", "0"], "argument --beam: '0' is not a number from 1 up"),
+        (["No", "--steps", "--beam", "2"], "--steps shows a greedy search"),
+        (["No", "--steps", "--n-best", "1"], "--steps shows a greedy search"),
+        (["No", "--beam", "2", "--n-best", "3"], "--n-best 3 needs --beam 3 or more"),
+        (["No", "--length-penalty", "1"], "--length-penalty is for --beam 2 or more"),
+        (["No", "--beam", "2", "--length-penalty", "-1"], "'-1' is not a number from 0 to 10"),
+        (["No", "--beam", "2", "--length-penalty", "nan"], "'nan' is not a number from 0 to 10"),
     ],
 )
 def test_a_command_line_that_cannot_be_meant_exits_2(decode, capsys, arguments, complaint):

@@ -15,6 +15,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("give sentences or --input, not both")
     if args.steps and (args.input or args.output):
         parser.error("--steps shows single sentences: it goes with neither --input nor --output")
+    if args.steps and (args.beam > 1 or args.n_best):
+        parser.error("--steps shows a greedy search: it goes with neither --beam nor --n-best")
+    if args.length_penalty is not None and args.beam == 1:
+        parser.error("--length-penalty is for --beam 2 or more: one hypothesis has no rival")
+    if args.n_best and args.n_best > args.beam:
+        parser.error(f"--n-best {args.n_best} needs --beam {args.n_best} or more")
     if any("\n" in prefix for prefix in args.prefix):
         parser.error("a prefix is one line, but this one has a line break in it")
     if len(args.prefix) > 1 and len(args.prefix) != len(args.sentences):
@@ -46,6 +52,26 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="show each word as it is chosen: its probability, what came next best, and the "
         "source words attended most; the last line is the translation",
+    )
+    parser.add_argument(
+        "--beam",
+        default=1,
+        metavar="N",
+        type=_positive,
+        help="follow the N likeliest hypotheses of each sentence (1: greedy search)",
+    )
+    parser.add_argument(
+        "--length-penalty",
+        metavar="A",
+        type=_penalty,
+        help="score a hypothesis by log probability / pieces ** A, A from 0 to 10 (1: per piece)",
+    )
+    parser.add_argument(
+        "--n-best",
+        metavar="K",
+        type=_positive,
+        help="print up to K translations of each sentence, best first, K at most N; each as "
+        "number of the sentence, score and text, separated by tabs",
     )
     parser.add_argument(
         "--model",
@@ -92,3 +118,13 @@ def _positive(argument: str) -> int:
     if not argument.isdecimal() or int(argument) < 1:
         raise argparse.ArgumentTypeError(f"{argument!r} is not a number from 1 up")
     return int(argument)
+
+
+def _penalty(argument: str) -> float:
+    try:
+        number = float(argument)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 10:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not a number from 0 to 10")
+    return number

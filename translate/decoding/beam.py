@@ -5,7 +5,7 @@ B batch (sources still translated), R rows (hypotheses still running), V vocabul
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -105,18 +105,17 @@ class BeamSearch(Search):
             log_probs = self._decoder.step(self._new).log_softmax(dim=-1)  # (R, V)
             ends = log_probs[:, self._eos_id].tolist()
             self._hold_to_prefixes(log_probs)
-            values, pieces = (
-                each.tolist() for each in log_probs.topk(min(self._width, log_probs.shape[1]))
-            )
+            best = log_probs.topk(min(self._width, log_probs.shape[1]))  # (R, N)
+            values, pieces = best.values.tolist(), best.indices.tolist()
         for beam in self._active:
             first = beam.running[0]
             if first.forced:
                 self._append(first, first.prefix.pieces[len(first.ids)])
             else:
-                self._advance(beam, values, pieces, ends)
+                self._choose(beam, values, pieces, ends)
         self._regroup()
 
-    def _advance(
+    def _choose(
         self, beam: Beam, values: list[list[float]], pieces: list[list[int]], ends: list[float]
     ) -> None:
         """Choose among the continuations of one source's hypotheses.
@@ -139,7 +138,10 @@ class BeamSearch(Search):
         candidates.sort(key=lambda candidate: -candidate[0])
         beam.running = []
         for log_probability, piece, parent in candidates[: self._width - len(beam.ended)]:
-            child = replace(parent, ids=list(parent.ids), log_probability=log_probability)
+            child = ScoredHypothesis(
+                parent.prefix, parent.rest, parent.end, list(parent.ids),
+                log_probability=log_probability, row=parent.row,
+            )  # fmt: skip
             if piece == self._eos_id:
                 child.score = self._score(child, len(child.ids))
                 at_limit = len(child.ids) == child.end

@@ -154,6 +154,7 @@ class DecoderCache:
 
 
 def _move(stored: Tensor, rows: Sequence[int]) -> None:
+    """Row i of `stored` (layers, 2, rows, ...) becomes what `rows[i]` was."""
     places = [place for place, row in enumerate(rows) if row != place]
     if places:
         stored[:, :, places] = stored[:, :, [rows[place] for place in places]]
