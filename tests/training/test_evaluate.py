@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from translate.decoding.translator import Translation
+from translate.decoding.translation import Translation
 from translate.text.corpus import Pair, ParallelFiles
 from translate.training.evaluate import evaluate
 

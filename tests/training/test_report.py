@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from translate.decoding.translator import Translation
+from translate.decoding.translation import Translation
 from translate.errors import UserError
 from translate.text.corpus import Pair
 from translate.training.report import other_pairs, report

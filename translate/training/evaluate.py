@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from translate.decoding.translator import LENGTH_PENALTY, Translation, Translator
+from translate.decoding.beam import LENGTH_PENALTY
+from translate.decoding.translation import Translation
+from translate.decoding.translator import Translator
 from translate.text.corpus import Pair
 from translate.training.scores import Scores, copying, mix_ups, repeats_itself, same, score
 

@@ -14,8 +14,9 @@ from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+from translate.decoding.beam import LENGTH_PENALTY
 from translate.decoding.bundle import Bundle, find_model, load_bundle
-from translate.decoding.translator import LENGTH_PENALTY, Translator
+from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
 from translate.training.callbacks import ProgressBar, TranslateValidation, checkpoints
