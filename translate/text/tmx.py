@@ -1,0 +1,85 @@
+"""Translation memories (TMX 1.1 to 1.4) to rows, unit by unit: the tree is never held whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from translate.errors import UserError
+from translate.text.files import read_bytes
+from translate.text.filters import Reason, Tally
+from translate.text.formats import Row
+
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+# Inline elements that hold another program's mark-up, not text (TMX 1.4b, "Content Markup").
+_CODES = {"bpt", "ept", "it", "ph", "ut"}
+
+
+def tmx_rows(path: Path, languages: tuple[str, str], prefix: str, left_out: Tally) -> Iterator[Row]:
+    """Each source variant of a translation unit with each target variant, and its line.
+
+    "en" means "EN", "en-US" and "en_GB" too. Entities that the file itself defines are never
+    expanded, and nothing is fetched; a unit that uses one is left out.
+
+    Raises:
+        UserError: an unreadable file, XML that is not well-formed.
+    """
+    data = io.BytesIO(read_bytes(path, f"{prefix}tmx"))
+    units = etree.iterparse(
+        data, tag="{*}tu", resolve_entities=False, load_dtd=False, no_network=True
+    )
+    try:
+        for _, unit in units:
+            yield from _unit_rows(unit, str(path), languages, left_out)
+            unit.clear()
+            while unit.getprevious() is not None:  # or a million empty elements stay behind
+                del unit.getparent()[0]
+    except etree.XMLSyntaxError as error:
+        raise UserError(f"{path}:{error.lineno}: not well-formed XML: {error.msg}") from None
+
+
+def _unit_rows(
+    unit: etree._Element, file: str, languages: tuple[str, str], left_out: Tally
+) -> Iterator[Row]:
+    line = unit.sourceline
+    variants: dict[str, list[str]] = {language: [] for language in languages}
+    there = []
+    for variant in unit.iterchildren("{*}tuv"):
+        code = variant.get(_LANG) or variant.get("lang") or ""
+        there.append(code)
+        segment = variant.find("{*}seg")
+        for language, texts in variants.items():
+            if _matches(code, language) and segment is not None:
+                if next(segment.iter(etree.Entity), None) is not None:
+                    reason = Reason("entity", "an entity that is not expanded")
+                    left_out.add(reason, file, line, _text(segment))
+                    return
+                texts.append(_text(segment))
+    missing = [language for language, texts in variants.items() if not texts]
+    if missing:
+        reason = Reason("no-language", f"no {' and no '.join(missing)} in the unit")
+        left_out.add(reason, file, line, *there)
+    sources, targets = variants.values()
+    for source in sources:
+        for target in targets:
+            yield line, source, target
+
+
+def _matches(code: str, language: str) -> bool:
+    code, language = (text.lower().replace("_", "-") for text in (code, language))
+    return code == language or code.startswith(f"{language}-")
+
+
+def _text(element: etree._Element) -> str:
+    """The element's text, that of highlighted parts included, without mark-up."""
+    parts = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str) and etree.QName(child).localname not in _CODES:
+            parts.append(_text(child))
+        elif child.tag is etree.Entity:
+            parts.append(child.text)
+        parts.append(child.tail or "")
+    return "".join(parts)
