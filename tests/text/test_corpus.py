@@ -152,7 +152,7 @@ def test_nothing_left_is_refused_at_once_with_the_reason(tmp_path):  # T23
     assert "data.train" in message
     assert "blank target" in message
     assert "blank source" in message
-    assert "no lines" in refusal(table(tmp_path, ""))
+    assert "a.tsv holds none" in refusal(table(tmp_path, ""))
 
 
 @pytest.mark.parametrize(

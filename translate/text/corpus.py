@@ -198,7 +198,7 @@ def read_corpus(
                 left_out.add(reason, file, line, *pair)
     if not pairs:
         name = " and ".join(dict.fromkeys(files.names))
-        reasons = "; ".join(map(str, left_out.entries())) or f"{name}: no lines"
+        reasons = "; ".join(map(str, left_out.entries())) or f"{name} holds none"
         raise UserError(f"no sentence pairs in {setting or 'the data'}: {reasons}")
     return Corpus(pairs, left_out.entries(), lines, starts)
 

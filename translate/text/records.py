@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,7 +54,7 @@ def parquet_rows(
     Raises:
         UserError: the library is not installed, an unreadable file.
     """
-    place = path.expanduser().absolute()
+    place = Path(path).expanduser().absolute()
     if not place.is_file():
         raise UserError(f"no such file: {place}; set {prefix}parquet")
     # Streamed, or the library would first copy the file to its cache.
@@ -80,9 +81,8 @@ def _loaded(
     try:
         import datasets
     except ImportError:
-        raise UserError(
-            f"{setting} needs the datasets library: pip install 'translate-word-by-word[datasets]'"
-        ) from None
+        raise UserError(f"{setting} needs the datasets library: pip install datasets") from None
+    logging.getLogger("datasets").setLevel(logging.CRITICAL)  # faults are told below
     datasets.disable_progress_bars()
     try:
         yield from enumerate(datasets.load_dataset(*args, **settings), 1)
