@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from translate.errors import UserError
+from translate.text.faults import DataError, Fault
 from translate.text.files import read_bytes
 from translate.text.filters import Reason, Tally
 from translate.text.formats import Row
@@ -38,7 +38,8 @@ def tmx_rows(path: Path, languages: tuple[str, str], prefix: str, left_out: Tall
             while unit.getprevious() is not None:  # or a million empty elements stay behind
                 del unit.getparent()[0]
     except etree.XMLSyntaxError as error:
-        raise UserError(f"{path}:{error.lineno}: not well-formed XML: {error.msg}") from None
+        reason = f"not well-formed XML: {error.msg}"
+        raise DataError(Fault("broken-format", str(path), error.lineno, what=reason)) from None
 
 
 def _unit_rows(
