@@ -111,7 +111,8 @@ def examine(
     train = corpora["train"]
     if train.pairs:
         with findings.collect(train.starts[0][1], "too-few-to-split"):
-            if len(train.pairs) < _SMALL and "valid" not in corpora:
+            # Where reading stopped, there are more pairs than it found.
+            if len(train.pairs) < _SMALL and "valid" not in corpora and not findings.unsafe():
                 split_by_source(train.pairs, held_out=max(1, len(train.pairs) // 10), seed=0)
         with findings.collect(train.starts[0][1], "vocabulary"):
             tokenizer = tokenizer or _try_vocabulary(train.pairs, vocab_size, report)
@@ -206,7 +207,7 @@ def _unknown_characters(corpus: Corpus, known: set[str]) -> Iterator[Fault]:
 
 def _try_vocabulary(pairs: Sequence[Pair], vocab_size: int, report: Report) -> Tokenizer:
     """A vocabulary of a sample of `pairs`; the range of sizes goes into the report."""
-    report.smallest = Tokenizer.smallest(_characters(pairs))
+    report.smallest = Tokenizer.smallest(_characters(pairs), vocab_size)
     sample = [text for pair in _sample(pairs) for text in pair]
     largest, _ = Tokenizer.train(sample, vocab_size=1_000_000)
     report.largest = len(largest)

@@ -80,12 +80,7 @@ class Tokenizer:
         """
         texts, notes = _training_texts(sentences, max_bytes)
         characters = set().union(*texts) - {" "}
-        minimum = cls.smallest(characters)
-        if vocab_size < minimum:
-            raise UserError(
-                f"vocab_size {vocab_size:,} is too small: the text has "
-                f"{len(characters):,} different characters, so set it to at least {minimum:,}"
-            )
+        cls.smallest(characters, vocab_size)
         if len(texts) > max_sentences:
             sample = sorted(shuffled(len(texts), f"tokenizer {seed}")[:max_sentences])
             notes.append(
@@ -124,9 +119,19 @@ class Tokenizer:
         return tokenizer, notes
 
     @staticmethod
-    def smallest(characters: set[str]) -> int:
-        """The fewest pieces that spell text of these characters: one each, and the special ones."""
-        return len(characters | {WORD_START}) + len(_SPECIALS)
+    def smallest(characters: set[str], vocab_size: int) -> int:
+        """The fewest pieces that spell text of these characters: one each, and the special ones.
+
+        Raises:
+            UserError: `vocab_size` is smaller.
+        """
+        minimum = len(characters | {WORD_START}) + len(_SPECIALS)
+        if vocab_size < minimum:
+            raise UserError(
+                f"vocab_size {vocab_size:,} is too small: the text has "
+                f"{len(characters):,} different characters, so set it to at least {minimum:,}"
+            )
+        return minimum
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tokenizer:
