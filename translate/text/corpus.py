@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from translate.errors import UsageError
 from translate.text.faults import Fault, Findings
 from translate.text.filters import Filters, LeftOut, PairFilter, Tally
 from translate.text.formats import Row, aligned_rows, table_rows
+from translate.text.normalize import normalize
 from translate.text.records import hub_rows, json_rows, parquet_rows
 from translate.text.sentences import SentenceWatch
 
@@ -49,6 +51,15 @@ class Corpus:
         """The two parts of `place`."""
         start = bisect_right(self.starts, index, key=lambda entry: entry[0]) - 1
         return self.starts[start][1], self.lines[index]
+
+    @cached_property
+    def characters(self) -> set[str]:
+        """Those of the normalised text, white space aside."""
+        found: set[str] = set()
+        for pair in self.pairs:
+            for text in pair:
+                found.update(text if text.isascii() else normalize(text))
+        return {character for character in found if not character.isspace()}
 
 
 @dataclass

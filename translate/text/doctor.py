@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from translate.text.corpus import Corpus, Pair, ParallelFiles, read_corpus
+from translate.text.corpus import Corpus, ParallelFiles, read_corpus
 from translate.text.faults import NOTE, UNSAFE, WARNING, Fault, Findings
 from translate.text.filters import Filters, LeftOut, excerpt
 from translate.text.normalize import fold, normalize
@@ -115,7 +115,7 @@ def examine(
             if len(train.pairs) < _SMALL and "valid" not in corpora and not findings.unsafe():
                 split_by_source(train.pairs, held_out=max(1, len(train.pairs) // 10), seed=0)
         with findings.collect(train.starts[0][1], "vocabulary"):
-            tokenizer = tokenizer or _try_vocabulary(train.pairs, vocab_size, report)
+            tokenizer = tokenizer or _try_vocabulary(train, vocab_size, report)
     if tokenizer is not None:
         report.pieces = len(tokenizer)
         for name, corpus in corpora.items():
@@ -138,7 +138,7 @@ def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
     for (name, first), (_, second) in combinations(corpora.items(), 2):
         yield from _overlap(name, first, second)
     if len(corpora) > 1:
-        known = _characters(corpora["train"].pairs)
+        known = corpora["train"].characters
         for name, corpus in corpora.items():
             if name != "train" and known:
                 yield from _unknown_characters(corpus, known)
@@ -171,15 +171,6 @@ def _overlap(name: str, first: Corpus, second: Corpus) -> Iterator[Fault]:
         )
 
 
-def _characters(pairs: Iterable[Pair]) -> set[str]:
-    """Those that are in the normalised text, the space aside."""
-    found: set[str] = set()
-    for pair in pairs:
-        for text in pair:
-            found.update(text if text.isascii() else normalize(text))
-    return {character for character in found if not character.isspace()}
-
-
 def _unknown_characters(corpus: Corpus, known: set[str]) -> Iterator[Fault]:
     unknown: dict[str, int] = {}
     total = 0
@@ -205,10 +196,10 @@ def _unknown_characters(corpus: Corpus, known: set[str]) -> Iterator[Fault]:
         )
 
 
-def _try_vocabulary(pairs: Sequence[Pair], vocab_size: int, report: Report) -> Tokenizer:
-    """A vocabulary of a sample of `pairs`; the range of sizes goes into the report."""
-    report.smallest = Tokenizer.smallest(_characters(pairs), vocab_size)
-    sample = [text for pair in _sample(pairs) for text in pair]
+def _try_vocabulary(corpus: Corpus, vocab_size: int, report: Report) -> Tokenizer:
+    """A vocabulary of a sample of the pairs; the range of sizes goes into the report."""
+    report.smallest = Tokenizer.smallest(corpus.characters, vocab_size)
+    sample = [text for pair in _sample(corpus.pairs) for text in pair]
     largest, _ = Tokenizer.train(sample, vocab_size=1_000_000)
     report.largest = len(largest)
     return Tokenizer.train(sample, vocab_size=vocab_size)[0]
