@@ -226,7 +226,7 @@ def read_corpus(
         target_watch.finish()
     if not pairs:
         name = " and ".join(dict.fromkeys(files.names))
-        reasons = "; ".join(map(str, left_out.entries())) or f"{name}: no lines"
+        reasons = "; ".join(map(str, left_out.entries())) or f"{name} holds none"
         what = f"no sentence pairs in {setting or 'the data'}: {reasons}"
         if not findings.unsafe() - unsafe:
             findings.add(Fault("no-pairs", files.names[0], what=what))

@@ -137,11 +137,15 @@ class Fault:
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def __str__(self) -> str:
-        """One line: place, what, how often, an example, what to do."""
+        """One line: place, what, how often, an example, what to do.
+
+        Where the whole file is meant, `what` names it.
+        """
+        place = f"{self.place}: " if self.line else ""
         often = f", in {self.count:,} lines" if self.count > 1 else ""
         example = f", such as {self.example}" if self.example else ""
         todo = f"; {self.todo}" if self.todo else ""
-        return f"{self.place}: {self.what}{often}{example}{todo}"
+        return f"{place}{self.what}{often}{example}{todo}"
 
 
 class DataError(UserError):

@@ -27,17 +27,21 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
     try:
         data = place.read_bytes()
     except FileNotFoundError:
-        raise DataError(Fault("missing-file", str(place), what=f"no such file{hint}")) from None
+        raise DataError(
+            Fault("missing-file", str(place), what=f"no such file: {place}{hint}")
+        ) from None
     except IsADirectoryError:
-        raise DataError(Fault("folder", str(place), what=f"a folder, not a file{hint}")) from None
+        raise DataError(
+            Fault("folder", str(place), what=f"a folder, not a file: {place}{hint}")
+        ) from None
     except OSError as error:
-        reason = f"cannot be read: {error.strerror or error}{hint}"
+        reason = f"cannot read {place}: {error.strerror or error}{hint}"
         raise DataError(Fault("unreadable", str(place), what=reason)) from None
     kind = next((kind for kind, magic in _MAGIC.items() if data.startswith(magic)), "")
     try:
         return _DECOMPRESS[kind](data) if kind else data
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        reason = f"broken {kind} file, copy it again ({error})"
+        reason = f"{place}: broken {kind} file, copy it again ({error})"
         raise DataError(Fault("broken-archive", str(place), what=reason)) from None
 
 

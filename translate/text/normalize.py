@@ -39,5 +39,5 @@ def normalize(text: str) -> str:
 
 def fold(text: str) -> str:
     """The form in which two sentences count as the same: normalised, upper and lower case alike."""
-    folded = normalize(text).casefold()
-    return folded if folded.isascii() else normalize(folded)
+    text = normalize(text)
+    return text.lower() if text.isascii() else normalize(text.casefold())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,9 +54,9 @@ def parquet_rows(
     Raises:
         UserError: the library is not installed, an unreadable file.
     """
-    place = path.expanduser().absolute()
+    place = Path(path).expanduser().absolute()
     if not place.is_file():
-        what = f"no such file; set {prefix}parquet"
+        what = f"no such file: {place}; set {prefix}parquet"
         raise DataError(Fault("missing-file", str(place), what=what))
     # Streamed, or the library would first copy the file to its cache.
     settings = {"data_files": str(place), "split": "train", "streaming": True}
@@ -81,9 +82,8 @@ def _loaded(
     try:
         import datasets
     except ImportError:
-        raise UserError(
-            f"{setting} needs the datasets library: pip install 'translate-word-by-word[datasets]'"
-        ) from None
+        raise UserError(f"{setting} needs the datasets library: pip install datasets") from None
+    logging.getLogger("datasets").setLevel(logging.CRITICAL)  # faults are told below
     datasets.disable_progress_bars()
     try:
         yield from enumerate(datasets.load_dataset(*args, **settings), 1)

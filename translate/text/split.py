@@ -36,27 +36,32 @@ def split_by_source(
     if held_out < 0:
         raise ValueError(f"held_out is {held_out}, expected 0 or more")
     groups: dict[str, list[int]] = {}
-    unfit = set()
     for index, pair in enumerate(pairs):
-        source, target = fold(pair.source), fold(pair.target)
-        groups.setdefault(source, []).append(index)
-        if not source or not target or source == target:
-            unfit.add(source)
-    fit = [source for source in groups if source not in unfit]
+        groups.setdefault(fold(pair.source), []).append(index)
+
+    def fit(source: str) -> bool:
+        targets = [fold(pairs[index].target) for index in groups[source]]
+        return bool(source) and all(target not in ("", source) for target in targets)
+
+    sources = list(groups)
     chosen: set[int] = set()
     too_big = []
-    for position in shuffled(len(fit), f"split {seed}"):
-        group = groups[fit[position]]
-        if len(group) <= held_out - len(chosen):
-            chosen.update(group)
-        else:
-            too_big.append(group)
+    for position in shuffled(len(sources), f"split {seed}"):
+        if len(chosen) == held_out:
+            break
+        group = groups[sources[position]]
+        if fit(sources[position]):
+            if len(group) <= held_out - len(chosen):
+                chosen.update(group)
+            else:
+                too_big.append(group)
     if len(chosen) < held_out and too_big:
         chosen.update(min(too_big, key=len))
     if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
+        count = sum(map(fit, sources))
         raise UserError(
-            f"cannot hold out {held_out:,} of {len(pairs):,} pairs: {len(fit):,} different "
-            f"{'sentence' if len(fit) == 1 else 'sentences'} could be held out and one must stay "
+            f"cannot hold out {held_out:,} of {len(pairs):,} pairs: {count:,} different "
+            f"{'sentence' if count == 1 else 'sentences'} could be held out and one must stay "
             f"to train on; {'hold out fewer, or ' if held_out > 1 else ''}set data.valid to "
             "validation files of their own"
         )

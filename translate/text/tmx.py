@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from lxml import etree
@@ -38,44 +39,49 @@ def tmx_rows(path: Path, languages: tuple[str, str], prefix: str, left_out: Tall
             while unit.getprevious() is not None:  # or a million empty elements stay behind
                 del unit.getparent()[0]
     except etree.XMLSyntaxError as error:
-        reason = f"not well-formed XML: {error.msg}"
-        raise DataError(Fault("broken-format", str(path), error.lineno, what=reason)) from None
+        faults = [(fault.line, fault.message) for fault in units.error_log]
+        line, reason = faults[0] if faults else (1, error.msg)  # others follow from the first
+        reason = " ".join(reason.split())
+        what = f"not well-formed XML: {reason}"
+        raise DataError(Fault("broken-format", str(path), line, what=what)) from None
 
 
 def _unit_rows(
     unit: etree._Element, file: str, languages: tuple[str, str], left_out: Tally
 ) -> Iterator[Row]:
     line = unit.sourceline
-    variants: dict[str, list[str]] = {language: [] for language in languages}
-    there = []
-    for variant in unit.iterchildren("{*}tuv"):
-        code = variant.get(_LANG) or variant.get("lang") or ""
-        there.append(code)
-        segment = variant.find("{*}seg")
-        for language, texts in variants.items():
-            if _matches(code, language) and segment is not None:
-                if next(segment.iter(etree.Entity), None) is not None:
-                    reason = Reason("entity", "an entity that is not expanded")
-                    left_out.add(reason, file, line, _text(segment))
-                    return
-                texts.append(_text(segment))
-    missing = [language for language, texts in variants.items() if not texts]
+    variants = [
+        (variant.get(_LANG) or variant.get("lang") or "", _text(variant.find("{*}seg")))
+        for variant in unit.iterchildren("{*}tuv")
+    ]
+    if next(unit.iter(etree.Entity), None) is not None:
+        texts = [text for _, text in variants]
+        left_out.add(Reason("entity", "an entity that is not expanded"), file, line, *texts)
+        return
+    sources, targets = (
+        [text for code, text in variants if _matches(code, language)] for language in languages
+    )
+    found = (sources, targets)
+    missing = [code for code, texts in zip(languages, found, strict=True) if not texts]
     if missing:
+        codes = [code for code, _ in variants]
         reason = Reason("no-language", f"no {' and no '.join(missing)} in the unit")
-        left_out.add(reason, file, line, *there)
-    sources, targets = variants.values()
+        left_out.add(reason, file, line, *codes)
     for source in sources:
         for target in targets:
             yield line, source, target
 
 
+@cache
 def _matches(code: str, language: str) -> bool:
     code, language = (text.lower().replace("_", "-") for text in (code, language))
     return code == language or code.startswith(f"{language}-")
 
 
-def _text(element: etree._Element) -> str:
+def _text(element: etree._Element | None) -> str:
     """The element's text, that of highlighted parts included, without mark-up."""
+    if element is None:
+        return ""
     parts = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and etree.QName(child).localname not in _CODES:
