@@ -8,7 +8,7 @@ import json
 import os
 from argparse import ArgumentError
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from translate.errors import UsageError
 from translate.text import doctor
 from translate.text.corpus import ParallelFiles
 from translate.text.doctor import Lengths, Report, Split
-from translate.text.faults import SEVERITIES, Fault
+from translate.text.faults import NOTE, UNSAFE, WARNING, DataError, Fault
 from translate.text.files import read_bytes
 from translate.text.filters import Filters
 from translate.text.tokenizer import Tokenizer
@@ -32,7 +32,7 @@ _SETTINGS = {
 }
 _FORMS = {"tmx": "tmx", "jsonl": "jsonl", "json": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
 _PACKED = (".gz", ".xz", ".zst")
-_OPTIONS = {"columns": "tsv", "languages": "tmx", "keys": "jsonl"}
+_OPTIONS = {"columns": ("tsv",), "languages": ("tmx",), "fields": ("jsonl", "parquet")}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,8 +51,18 @@ def main(argv: Sequence[str]) -> int:
         named = {"train": args.files, "valid": args.valid, "test": args.test}
         if not args.files:
             parser.error("nothing to check: give one file with both languages, two, or --config")
-        settings = {"files": {name: _files(paths, args) for name, paths in named.items() if paths}}
+        options = {name: getattr(args, name) for name in _OPTIONS}
+        files = {name: _files(paths, options) for name, paths in named.items() if paths}
+        for option, forms in _OPTIONS.items():
+            if options[option] and not any(
+                getattr(part, form) for part in files.values() for form in forms
+            ):
+                parser.error(f"--{option}: no file is a .{' or a .'.join(forms)}")
+        settings = {"files": files}
     given = {name: getattr(args, name) for name in ("tokenizer", "vocab_size", "max_length")}
+    for name in ("vocab_size", "max_length"):
+        if given[name] is not None and given[name] < 1:
+            parser.error(f"--{name.replace('_', '-')} must be 1 or more, not {given[name]}")
     settings |= {name: value for name, value in given.items() if value is not None}
     if settings.get("tokenizer") is not None:
         settings["tokenizer"] = Tokenizer.load(settings["tokenizer"])
@@ -64,7 +74,8 @@ def main(argv: Sequence[str]) -> int:
     return 0 if report.safe else 1
 
 
-def _files(paths: Sequence[Path], args: argparse.Namespace) -> ParallelFiles:
+def _files(paths: Sequence[Path], options: Mapping[str, tuple | None]) -> ParallelFiles:
+    """One file, whose name tells its form, with the options that belong to it; or two files."""
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files: give one with both languages, or source and target")
     if len(paths) == 2:
@@ -73,8 +84,12 @@ def _files(paths: Sequence[Path], args: argparse.Namespace) -> ParallelFiles:
     for ending in _PACKED:
         name = name.removesuffix(ending)
     form = _FORMS.get(name.rpartition(".")[2], "tsv")
-    options = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
-    return ParallelFiles(**{form: paths[0]}, **options)
+    fitting = {
+        option: tuple(value)
+        for option, value in options.items()
+        if value is not None and form in _OPTIONS[option]
+    }
+    return ParallelFiles(**{form: paths[0]}, **fitting)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -82,28 +97,33 @@ def _read_config(path: Path) -> dict[str, Any]:
     from jsonargparse import ArgumentParser
 
     from translate.training import config_types  # noqa: F401 (registers the type of a path)
+    from translate.training.messages import explain
 
     try:
-        config = yaml.safe_load(read_bytes(path, "--config").decode("utf-8-sig")) or {}
+        config = yaml.safe_load(read_bytes(path, "--config").decode("utf-8-sig"))
         data = {name: value for name, value in config["data"].items() if name in _SETTINGS}
-        length = (config.get("model") or {}).get("max_length")
+        model = {"max_length": (config.get("model") or {}).get("max_length")}
+    except DataError as error:
+        raise UsageError(str(error)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {' '.join(str(error).split())}") from None
     except (KeyError, TypeError, AttributeError):
         raise UsageError(f"{path}: no data section: name the files under data.train") from None
     parser = ArgumentParser(exit_on_error=False)
     for name, kind in _SETTINGS.items():
-        parser.add_argument(f"--{name}", type=kind)
-    parser.add_argument("--max_length", type=int)
+        parser.add_argument(f"--data.{name}", type=kind)
+    parser.add_argument("--model.max_length", type=int)
     here = Path.cwd()
     try:
         os.chdir(path.expanduser().absolute().parent)  # paths are meant from the file
-        parsed = parser.instantiate(parser.parse_object({**data, "max_length": length}))
+        parsed = parser.instantiate(parser.parse_object({"data": data, "model": model}))
     except (ArgumentError, ValueError) as error:
-        raise UsageError(f"{path}: {' '.join(str(error).split())}") from None
+        known = parser.get_defaults().keys()
+        raise UsageError(explain(str(error), ["--config", str(path)], known)) from None
     finally:
         os.chdir(here)
-    settings = {name: value for name, value in vars(parsed).items() if value is not None}
+    given = {**vars(parsed.data), **vars(parsed.model)}
+    settings = {name: value for name, value in given.items() if value is not None}
     files = {name: settings.pop(name) for name in _SPLITS if name in settings}
     if "train" not in files:
         raise UsageError(f"{path}: data.train is not set: name the files to train on")
@@ -129,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     for option, kind, what in (
         ("columns", int, "columns of source and target in a .tsv, counted from 1 (1 2)"),
         ("languages", str, "codes of source and target in a .tmx (en de)"),
-        ("keys", str, "names of source and target in .jsonl and .parquet (en de)"),
+        ("fields", str, "names of source and target in .jsonl and .parquet (en de)"),
     ):
         parser.add_argument(
             f"--{option}", nargs=2, type=kind, metavar=("SOURCE", "TARGET"), help=what
@@ -183,6 +203,7 @@ def _rows(kinds: Sequence[str], max_length: int) -> Iterator[tuple[str, Callable
     for kind in kinds:
         yield f"left out: {kind}", lambda split, kind=kind: f"{split.left_out.get(kind, 0):,}"
     yield f"longer than {max_length:,}", lambda split: f"{split.too_long:,}"
+    yield "characters not in train", lambda split: f"{split.unknown:.2%}"
     yield "source: median / 99 % / longest", lambda split: lengths(split.source)
     yield "target: median / 99 % / longest", lambda split: lengths(split.target)
 
@@ -197,7 +218,8 @@ def _fault_lines(fault: Fault) -> Iterator[str]:
 
 def _verdict(report: Report) -> str:
     counts = Counter(fault.severity for fault in report.faults)
-    found = ", ".join(f"{counts[name]} {name}" for name in SEVERITIES if counts[name])
+    names = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
+    found = ", ".join(f"{counts[name]} {text}" for name, text in names.items() if counts[name])
     return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no fault found'}"
 
 
@@ -210,6 +232,10 @@ def _as_json(report: Report) -> dict[str, Any]:
             for fault in report.faults
         ],
         "splits": {name: dataclasses.asdict(split) for name, split in report.splits.items()},
-        "vocabulary": {"smallest": report.smallest, "largest": report.largest},
+        "vocabulary": {
+            "smallest": report.smallest,
+            "largest": report.largest,
+            "pieces": report.pieces,
+        },
         "sampled": report.sampled,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -37,7 +38,8 @@ class Lengths:
 class Split:
     """The size of train, valid or test.
 
-    `left_out` counts by kind; `too_long` pairs pass the limit on either side.
+    `left_out` counts by kind; `too_long` pairs pass the limit on either side; `unknown` is the
+    share of characters that train does not have.
     """
 
     pairs: int
@@ -45,6 +47,7 @@ class Split:
     source: Lengths | None = None
     target: Lengths | None = None
     too_long: int = 0
+    unknown: float = 0.0
 
 
 @dataclass
@@ -119,6 +122,8 @@ def examine(
     if tokenizer is not None:
         report.pieces = len(tokenizer)
         for name, corpus in corpora.items():
+            if name != "train":
+                report.splits[name].unknown, _ = _unknown_characters(corpus, train)
             for fault in _measure(corpus, report.splits[name], tokenizer, max_length):
                 findings.add(fault)
     report.faults = findings.worst_first()
@@ -137,11 +142,11 @@ def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
             yield Fault("swapped", *corpus.file_and_line(0), example=excerpt(*sample[0]))
     for (name, first), (_, second) in combinations(corpora.items(), 2):
         yield from _overlap(name, first, second)
-    if len(corpora) > 1:
-        known = corpora["train"].characters
-        for name, corpus in corpora.items():
-            if name != "train" and known:
-                yield from _unknown_characters(corpus, known)
+    for name, corpus in corpora.items():
+        if name != "train":
+            _, fault = _unknown_characters(corpus, corpora["train"])
+            if fault is not None:
+                yield fault
 
 
 def _left_out(entry: LeftOut) -> Fault:
@@ -171,29 +176,29 @@ def _overlap(name: str, first: Corpus, second: Corpus) -> Iterator[Fault]:
         )
 
 
-def _unknown_characters(corpus: Corpus, known: set[str]) -> Iterator[Fault]:
-    unknown: dict[str, int] = {}
+def _unknown_characters(corpus: Corpus, train: Corpus) -> tuple[float, Fault | None]:
+    """The share of characters that `train` does not have, and the fault if there are any."""
+    unknown: Counter[str] = Counter()
     total = 0
     having: list[int] = []
-    for index, pair in enumerate(corpus.pairs):
+    for index, pair in enumerate(corpus.pairs if train.pairs else ()):
         for text in pair:
             text = normalize(text).replace(" ", "")
             total += len(text)
-            if not known.issuperset(text):
+            if not train.characters.issuperset(text):
                 having.append(index)
-                for character in text:
-                    if character not in known:
-                        unknown[character] = unknown.get(character, 0) + 1
-    if having:
-        named = " ".join(list(unknown)[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
-        yield Fault(
-            "unknown-characters",
-            *corpus.file_and_line(having[0]),
-            what=f"characters that train does not have ({named}), "
-            f"{sum(unknown.values()) / total:.2%} of all",
-            todo="they cannot be translated",
-            count=len(having),
-        )
+                unknown.update(sign for sign in text if sign not in train.characters)
+    if not having:
+        return 0.0, None
+    share = unknown.total() / total
+    named = " ".join(list(unknown)[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
+    return share, Fault(
+        "unknown-characters",
+        *corpus.file_and_line(having[0]),
+        what=f"characters that train does not have ({named}), {share:.2%} of all",
+        todo="they cannot be translated",
+        count=len(having),
+    )
 
 
 def _try_vocabulary(corpus: Corpus, vocab_size: int, report: Report) -> Tokenizer:

@@ -40,7 +40,7 @@ def decode(data: bytes, path: str | Path, findings: Findings | None = None) -> s
 
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         found("utf-16", 0, what="byte offset 0: this is UTF-16, not UTF-8")
-        return data.decode("utf-16", errors="replace")
+        return data.decode("utf-16", errors="ignore")
     if data.startswith(b"\xef\xbb\xbf"):
         found("byte-order-mark", 0)
     if (offset := data.find(b"\0")) >= 0:
@@ -49,7 +49,7 @@ def decode(data: bytes, path: str | Path, findings: Findings | None = None) -> s
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = data.decode("utf-8", errors="replace")
+        text = data.decode("utf-8", errors="ignore")
         what = f"byte offset {error.start}: 0x{data[error.start]:02x} is not UTF-8"
         found("not-utf-8", error.start, what=what, count=_broken_lines(data))
     newlines, windows = data.count(b"\n"), data.count(b"\r\n")
