@@ -145,6 +145,15 @@ def test_sources_of_several_forms_are_one_corpus(data, valid, tmp_path):
     assert len(module._train) == 51
 
 
+def test_the_tokenizer_is_trained_on_a_file_whose_name_has_space_and_comma(tmp_path):  # S11
+    path = tmp_path / "my data, v1" / "train.tsv"
+    path.parent.mkdir()
+    path.write_text("".join(f"{line}\n" for line in LINES))
+    module = TranslationData(ParallelFiles(tsv=path), vocab_size=200)
+    module.setup("fit")
+    assert not module.tokenizer.unknown("Satz Nummer 7 sentence number 9")
+
+
 def test_no_data_says_what_to_set(data, valid):
     with pytest.raises(UserError, match=r"set data\.test"):
         data(LINES, valid=valid).read("test")
@@ -169,12 +178,12 @@ def test_spawned_persistent_workers_give_the_batches_of_none_in_every_epoch(data
         multiprocessing.set_start_method(method, force=True)
 
 
-def test_hidden_files_are_no_challenge(data, tmp_path):
+def test_hidden_files_are_no_challenge(data, tmp_path):  # D09
     folder = tmp_path / "challenge"
     folder.mkdir()
     module = data(LINES, challenge=folder)
     with pytest.raises(UserError, match=r"no \.tsv files"):
         module.challenge_files()
-    for name in ("b.tsv", "a.tsv", ".hidden.tsv", "README.md"):
+    for name in ("b.tsv", "a.tsv", "._a.tsv", ".DS_Store", "README.md"):
         (folder / name).write_text("a\tb\n")
     assert [path.name for path in module.challenge_files()] == ["a.tsv", "b.tsv"]
