@@ -164,6 +164,7 @@ def test_pairs_are_those_to_train_on_and_every_split_is_checked(report):
         ("v.de", 1, "nul-byte"),
         ("t.tsv", 0, "no-pairs"),
         ("t.tsv", 1, "few-columns"),
+        ("v.de", 1, "unknown-characters"),
     ]
 
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from translate.errors import UserError
 from translate.text.batching import encode_pairs, keep_fitting
@@ -248,6 +250,36 @@ def test_what_is_unsafe_is_what_fit_refuses(tmp_path, name):
 def test_every_kind_of_fault_has_a_broken_file():
     assert len(CASES) >= 25
     assert KINDS.keys() - {case.kind for case in CASES.values()} == {"unreadable"}
+
+
+SCRAPS = [
+    b"One",
+    b" two",
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b"\t",
+    b"\0",
+    b"\xff",
+    "ü".encode(),
+    "Ã¼".encode(),
+]
+SCRAPS += [b"\xef\xbb\xbf", b"\xff\xfe", b'{"en": "a", "de": "b"}', b"<tmx>", b"\x1f\x8b", b"</s>"]
+scraps = st.lists(st.sampled_from(SCRAPS), max_size=12).map(b"".join)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    files=st.fixed_dictionaries({"a.en": scraps, "a.de": scraps})
+    | st.fixed_dictionaries({"a.tsv": scraps})
+    | st.fixed_dictionaries({"a.jsonl": scraps})
+    | st.fixed_dictionaries({"a.tmx": scraps})
+)
+def test_whatever_is_in_a_file_check_and_fit_agree(tmp_path_factory, files):
+    folder = tmp_path_factory.mktemp("files")
+    unsafe = [str(fault) for fault in check(folder, files).faults if fault.unsafe]
+    message = refusal(folder, files)
+    assert message in unsafe if message else not unsafe
 
 
 CLEAN = {

@@ -35,22 +35,22 @@ class Corpus:
         pairs: the text as it stands in the files.
         left_out: one entry a reason.
         lines: of each pair, its line in its file (of the source, where there are two).
-        starts: of each file, the index of its first pair and its name.
+        starts: of each source, the index of its first pair, and its `names`.
     """
 
     pairs: list[Pair]
     left_out: list[LeftOut]
     lines: array[int]
-    starts: list[tuple[int, str]]
+    starts: list[tuple[int, tuple[str, str]]]
 
     def place(self, index: int) -> str:
         """Where a pair stands: "FILE:LINE"."""
         return "{}:{}".format(*self.file_and_line(index))
 
-    def file_and_line(self, index: int) -> tuple[str, int]:
-        """The two parts of `place`."""
+    def file_and_line(self, index: int, side: int = 0) -> tuple[str, int]:
+        """The two parts of `place`; where the target of the pair stands for `side` 1."""
         start = bisect_right(self.starts, index, key=lambda entry: entry[0]) - 1
-        return self.starts[start][1], self.lines[index]
+        return self.starts[start][1][side], self.lines[index]
 
     @cached_property
     def characters(self) -> set[str]:
@@ -208,7 +208,7 @@ def read_corpus(
     lines = array("Q")
     starts = []
     for name, files in named_sources(sources, setting):
-        starts.append((len(pairs), files.names[0]))
+        starts.append((len(pairs), files.names))
         source_watch, target_watch = (SentenceWatch(file, findings) for file in files.names)
         with findings.collect(files.names[0]):
             for line, source, target in files.rows(name, left_out):

@@ -113,11 +113,11 @@ def examine(
     )
     train = corpora["train"]
     if train.pairs:
-        with findings.collect(train.starts[0][1], "too-few-to-split"):
+        with findings.collect(train.starts[0][1][0], "too-few-to-split"):
             # Where reading stopped, there are more pairs than it found.
             if len(train.pairs) < _SMALL and "valid" not in corpora and not findings.unsafe():
                 split_by_source(train.pairs, held_out=max(1, len(train.pairs) // 10), seed=0)
-        with findings.collect(train.starts[0][1], "vocabulary"):
+        with findings.collect(train.starts[0][1][0], "vocabulary"):
             tokenizer = tokenizer or _try_vocabulary(train, vocab_size, report)
     if tokenizer is not None:
         report.pieces = len(tokenizer)
@@ -180,13 +180,13 @@ def _unknown_characters(corpus: Corpus, train: Corpus) -> tuple[float, Fault | N
     """The share of characters that `train` does not have, and the fault if there are any."""
     unknown: Counter[str] = Counter()
     total = 0
-    having: list[int] = []
+    having: list[tuple[int, int]] = []
     for index, pair in enumerate(corpus.pairs if train.pairs else ()):
-        for text in pair:
+        for side, text in enumerate(pair):
             text = normalize(text).replace(" ", "")
             total += len(text)
             if not train.characters.issuperset(text):
-                having.append(index)
+                having.append((index, side))
                 unknown.update(sign for sign in text if sign not in train.characters)
     if not having:
         return 0.0, None
@@ -194,7 +194,7 @@ def _unknown_characters(corpus: Corpus, train: Corpus) -> tuple[float, Fault | N
     named = " ".join(list(unknown)[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
     return share, Fault(
         "unknown-characters",
-        *corpus.file_and_line(having[0]),
+        *corpus.file_and_line(*having[0]),
         what=f"characters that train does not have ({named}), {share:.2%} of all",
         todo="they cannot be translated",
         count=len(having),
@@ -236,6 +236,7 @@ def _measure(
             if max(map(_bytes, longer)) > MAX_BYTES:
                 unlearned.append(index)
     split.too_long = len(unfit)
+    fits_none = len(unfit) == len(corpus.pairs)
     for kind, what, indices in (
         ("too-long", f"more than {max_length:,} pieces", unfit),
         ("long-line", f"more than {MAX_BYTES:,} bytes", unlearned),
@@ -243,7 +244,7 @@ def _measure(
         if indices:
             place, example = corpus.file_and_line(indices[0]), excerpt(*corpus.pairs[indices[0]])
             fault = Fault(kind, *place, what=what, example=example, count=len(indices))
-            if len(unfit) == len(corpus.pairs):
+            if fits_none:
                 fault.severity = UNSAFE
             yield fault
 

@@ -164,7 +164,7 @@ class Findings:
 
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
-        self._faults: dict[tuple[str, str], Fault] = {}
+        self._faults: dict[tuple[str, str, str], Fault] = {}
 
     def __iter__(self) -> Iterator[Fault]:
         return iter(self._faults.values())
@@ -186,7 +186,7 @@ class Findings:
         """Raises DataError if it is unsafe and the findings are strict."""
         if self.strict and fault.unsafe:
             raise DataError(fault)
-        known = self._faults.setdefault((fault.kind, fault.file), fault)
+        known = self._faults.setdefault((fault.kind, fault.file, fault.what), fault)
         if known is not fault:
             known.count += fault.count
             known.lines += fault.lines[: _LISTED - len(known.lines)]
