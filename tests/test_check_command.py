@@ -101,12 +101,13 @@ def test_faults_stand_below_the_table_worst_first(check):
         "",
         "warning  blank-target           a.de:3",
         "         left out: blank target: 'tab\\ttoo' / ''",
+        "         translate the line, or take it out of both sides",
         "",
         "note     byte-order-mark        a.de:1",
         "         a byte order mark before the first word",
         "         it is taken off",
         "",
-        "NOT SAFE to train on: 1 unsafe, 2 warnings, 1 notes",
+        "NOT SAFE to train on: 1 unsafe, 2 warnings, 1 note",
     ]
 
 

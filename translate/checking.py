@@ -18,7 +18,7 @@ from translate.errors import UsageError
 from translate.text import doctor
 from translate.text.corpus import ParallelFiles
 from translate.text.doctor import Lengths, Report, Split
-from translate.text.faults import NOTE, UNSAFE, WARNING, DataError, Fault
+from translate.text.faults import NOTE, SEVERITIES, UNSAFE, WARNING, DataError, Fault
 from translate.text.files import read_bytes
 from translate.text.filters import Filters
 from translate.text.tokenizer import Tokenizer
@@ -218,8 +218,12 @@ def _fault_lines(fault: Fault) -> Iterator[str]:
 
 def _verdict(report: Report) -> str:
     counts = Counter(fault.severity for fault in report.faults)
-    names = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
-    found = ", ".join(f"{counts[name]} {text}" for name, text in names.items() if counts[name])
+    many = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
+    found = ", ".join(
+        f"{count} {severity if count == 1 else many[severity]}"
+        for severity in SEVERITIES
+        if (count := counts[severity])
+    )
     return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no fault found'}"
 
 

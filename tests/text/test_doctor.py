@@ -51,6 +51,7 @@ UNLIKE = "Go on.\t" + "Geh weiter. " * 4
 VERY_LONG = "ü " * 1400 + "\t" + "x " * 1400
 NUL = r'{"en": "Go on.", "de": "Geh\u0000."}'
 QUOTE = '{"en": "â€œGo on.", "de": "Geh weiter."}'
+ENTITY = b"<!DOCTYPE tmx [<!ENTITY a 'Oh yes.'>]>"
 SIGNS = "".join(map(chr, range(0x4E00, 0x4E00 + VOCAB_SIZE)))
 MOJIBAKE = [line.replace("e", "ü").encode().decode("cp1252") for line in GERMAN]
 
@@ -143,6 +144,7 @@ CASES = {
     "no language": one(
         "no-language", "a.tmx", 4, WARNING, memory(UNITS[0], unit("Hi.", "Hei.", "sv"), *UNITS[1:])
     ),
+    "entity": one("entity", "a.tmx", 9, WARNING, ENTITY + memory(*UNITS, unit("&a;", "Ja."))),
     # Sentences
     "U+2028": one("separator", "a.en", 2, WARNING, sign(ENGLISH, 2, "\u2028")),
     "U+2029": one("separator", "a.en", 3, WARNING, sign(ENGLISH, 3, "\u2029")),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from translate.text.corpus import Corpus, ParallelFiles, read_corpus
-from translate.text.faults import NOTE, UNSAFE, WARNING, Fault, Findings
+from translate.text.faults import UNSAFE, Fault, Findings
 from translate.text.filters import Filters, LeftOut, excerpt
 from translate.text.normalize import fold, normalize
 from translate.text.sentences import look_swapped
@@ -22,7 +22,6 @@ _GUESSED = 10_000  # pairs from which the languages are guessed
 _SHOWN = 10  # unknown characters that are named
 _SMALL = 1000  # pairs from which on some can be held out, unless they are hardly pairs at all
 _REPEATED = 0.05  # so many duplicates are in every corpus: people say "Thank you." often
-_CHANGE_NOTHING = {"blank-both", "blank-end"}
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,6 @@ def _left_out(entry: LeftOut) -> Fault:
         what=f"left out: {entry.reason}",
         example=entry.example,
         count=entry.count,
-        severity=NOTE if entry.kind in _CHANGE_NOTHING else WARNING,
     )
 
 

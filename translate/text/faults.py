@@ -88,6 +88,20 @@ KINDS = {
         "a tokenizer's own sign, spelled out",
         "it is learned as plain letters; give the text as it was before that tokenizer",
     ),
+    # Pairs that are left out
+    "blank-both": Kind(NOTE),
+    "blank-end": Kind(NOTE),
+    "blank-source": Kind(WARNING, todo="translate the line, or take it out of both sides"),
+    "blank-target": Kind(WARNING, todo="translate the line, or take it out of both sides"),
+    "few-columns": Kind(WARNING, todo="name the columns of the two languages, or mend the row"),
+    "many-columns": Kind(WARNING, todo="take the tab out of the sentence"),
+    "no-field": Kind(WARNING, todo="name the fields of the two languages, or mend the record"),
+    "no-text": Kind(WARNING, todo="mend the record"),
+    "no-language": Kind(WARNING, todo="name the languages as the file does, if that is not meant"),
+    "entity": Kind(WARNING, todo="write the text in place of the entity"),
+    "duplicate": Kind(WARNING, todo="take them out, or set filters.drop_duplicates to false"),
+    "copy": Kind(WARNING, todo="translate the line, or see whether the target is the right file"),
+    "length-ratio": Kind(WARNING, todo="see whether the two lines belong together"),
     # Pairs
     "swapped": Kind(
         WARNING,
@@ -121,7 +135,7 @@ class Fault:
     lines: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        kind = KINDS.get(self.kind, Kind(WARNING))
+        kind = KINDS[self.kind]
         self.severity = self.severity or kind.severity
         self.what = self.what or kind.what
         self.todo = self.todo or kind.todo
