@@ -265,6 +265,7 @@ def test_pieces_of_a_given_tokenizer_are_counted(report):
             "--columns: no file is a .tsv",
         ),
         (["a.tsv", "--columns", "1", "1"], "columns: source and target are both 1"),
+        (["--config", "ratio.yaml"], "data.filters.length_ratio must be 1 or more, not 0.5"),
         (["a.en", "a.en"], "source and target are the same file: a.en"),
         (["--config", "none.yaml"], "no such file: {here}/none.yaml; set --config"),
         (
@@ -280,6 +281,7 @@ def test_pieces_of_a_given_tokenizer_are_counted(report):
 def test_a_command_line_that_cannot_be_meant_ends_with_2(capsys, argv, complaint):
     write("a.tsv", TABLE)
     write("empty.yaml", "model: {}\n")
+    write("ratio.yaml", "data: {train: {tsv: a.tsv}, filters: {length_ratio: 0.5}}\n")
     write("typo.yaml", "data: {train: {tvs: a.tsv}}\n")
     try:
         code = cli.main(["check", *argv])

@@ -124,6 +124,8 @@ def _read_config(path: Path) -> dict[str, Any]:
         os.chdir(here)
     given = {**vars(parsed.data), **vars(parsed.model)}
     settings = {name: value for name, value in given.items() if value is not None}
+    if faults := settings.get("filters", Filters()).faults():
+        raise UsageError("; ".join(f"{path}: data.{fault}" for fault in faults))
     files = {name: settings.pop(name) for name in _SPLITS if name in settings}
     if "train" not in files:
         raise UsageError(f"{path}: data.train is not set: name the files to train on")
