@@ -21,7 +21,8 @@ class Filters:
     Args:
         length_ratio: the longer side may have so many times the characters of the shorter one,
             which counts as at least 10. Generous, because long German words and free translations
-            are no faults: at 4, Multi30k loses two lines of "@@" and 50,000 pairs of Tatoeba two.
+            are no faults: at 4, Multi30k loses its two lines of "@@", and 50,000 pairs of Tatoeba
+            lose two very free translations.
         copied_words: a target that repeats its source may have so many words with letters, case
             aside; what is longer was not translated. Names, numbers and "Okay." may be the same.
         drop_duplicates: leave out a pair that stood before with the same source and the same

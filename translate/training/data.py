@@ -42,8 +42,9 @@ class TranslationData(lightning.LightningDataModule):
         valid: pairs to choose the best checkpoint by; without them some are held out from
             `train`, never with a source sentence that stays in it.
         test: pairs for `translate test`; if neither they nor `valid` are given, as many again are
-            held out for them. `valid` and `test` lose only pairs that are blank on a side, and
-            `valid` those too long for the model: scores are of the references as they came.
+            held out for them. Files of `valid` and `test` are not filtered, for scores are of the
+            references as they came: only pairs that are blank on a side are left out, and of
+            `valid` those too long for the model, each with a line that says so.
         challenge: folder of .tsv files, each scored on its own by `translate test`.
         held_out: pairs to hold out for each of the two; at most a tenth of `train`.
         filters: which pairs of `train` are left out.
@@ -92,8 +93,9 @@ class TranslationData(lightning.LightningDataModule):
         faults += filters.faults()
         for name, sources in self.files.items():
             try:
-                for part, files in named_sources(sources, f"data.{name}") if sources else ():
-                    files.check(part)
+                if sources is not None:
+                    for part, files in named_sources(sources, f"data.{name}"):
+                        files.check(part)
             except UsageError as error:
                 faults.append(str(error))
         if faults:
@@ -140,7 +142,9 @@ class TranslationData(lightning.LightningDataModule):
         """
         if name != "train" and self.files[name] is not None:
             return self._read(name).pairs
-        parts = self._split(self._read("train").pairs) if self.files["train"] is not None else {}
+        parts = {}
+        if name == "train" or (self.files["train"] is not None and self.files["valid"] is None):
+            parts = self._split(self._read("train").pairs)
         if not parts.get(name):
             raise UserError(f"no data to read: set data.{name} in the config")
         return parts[name]
