@@ -25,8 +25,9 @@ def test_help_names_every_command_at_once_and_without_torch():
         "assert 'torch' not in sys.modules\n"
     )
     for arguments, expected in {
-        ("--help",): ["fit", "validate", "test", "decode"],
+        ("--help",): ["fit", "validate", "test", "decode", "check"],
         ("decode", "--help"): ["--prefix", "--steps", "--model", "--input", "--output"],
+        ("check", "--help"): ["--valid", "--config", "--json"],
         ("--version",): [f"translate {translate.__version__}"],
     }.items():
         command = [sys.executable, "-c", code, *arguments]

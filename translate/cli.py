@@ -25,7 +25,11 @@ _TRAINING = {
     "validate": "score a model on the validation data",
     "test": "score a model on the test data and the challenge files",
 }
-_COMMANDS = {**_TRAINING, "decode": "translate sentences, or complete their translations"}
+_COMMANDS = {
+    **_TRAINING,
+    "decode": "translate sentences, or complete their translations",
+    "check": "say what is wrong with files before training on them",
+}
 
 _ROW = "{:<16} {:>11}  {:<40} {}"
 
@@ -42,6 +46,10 @@ def main(argv: Sequence[str]) -> int:
             from translate.training.fit import main as train
 
             return train(list(argv))
+        if command == "check":
+            from translate.checking import main as check
+
+            return check(argv[1:])
         return decode(argv[1:])
     except UserError as error:
         _say(str(error))

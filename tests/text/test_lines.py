@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translate.errors import UserError
+from translate.text.faults import Findings
 from translate.text.lines import read_lines
 
 
@@ -94,6 +95,24 @@ def test_windows_1252_is_refused_with_line_and_byte_offset_and_what_to_do(write)
 
 def test_a_null_byte_is_refused_with_its_line(write):  # S14
     assert "a.en:3: byte offset 8" in refusal(write("one\ntwo\n\0three\n"))
+
+
+def test_lines_that_all_end_in_a_carriage_return_are_refused(write):  # D05
+    message = refusal(write("one\rtwo\rthree\r"))
+    assert message.endswith("would be one; convert the file: tr '\\r' '\\n' < OLD > NEW")
+
+
+def test_a_check_reads_on_and_notes_every_fault(write):
+    path = write(b"\xef\xbb\xbfone\r\nt\xfcwo\nth\0ree\n\xff\0\n")
+    findings = Findings(strict=False)
+    assert read_lines(path, "", findings) == ["one", "two", "th\0ree", "\0"]
+    places = {fault.kind: (fault.line, fault.count) for fault in findings}
+    assert places == {
+        "byte-order-mark": (1, 1),
+        "not-utf-8": (2, 2),
+        "nul-byte": (3, 2),
+        "mixed-line-ends": (1, 1),
+    }
 
 
 def test_a_missing_file_is_named_in_full_with_the_setting_to_change(tmp_path, monkeypatch):  # D18

@@ -50,6 +50,25 @@ def test_a_very_long_line_is_left_out_counted_and_makes_no_big_batch(data, valid
         assert batch.src.numel() + batch.tgt_in.numel() <= 300
 
 
+def test_what_check_warns_of_is_said_before_training(data, tmp_path, capsys):  # D13
+    (tmp_path / "valid.tsv").write_text("Sentence  NUMBER 3\tNeu\nno.\tn\u2028\n", encoding="utf-8")
+    valid = ParallelFiles(tsv=tmp_path / "valid.tsv")
+    data(["</s> Go.\tJa.", *LINES], valid=valid).setup("fit")
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert said == [
+        f"warning: {tmp_path}/train.tsv:1: a tokenizer's own sign, spelled out, such as "
+        "'</s> Go.'; it is learned as plain letters; "
+        "give the text as it was before that tokenizer",
+        f"warning: {tmp_path}/valid.tsv:2: a line or paragraph separator inside a line, such as "
+        r"'n\u2028'; it is read as a space; other programs may see two lines",
+        f"warning: {tmp_path}/valid.tsv:1: a source sentence that train has too, "
+        "case and spaces aside, such as 'Sentence  NUMBER 3'; "
+        "take it out of one of them: a score on sentences seen before means little",
+        f"warning: {tmp_path}/valid.tsv:1: characters that train does not have (U M B E R), "
+        "22.73% of all; they cannot be translated",
+    ]
+
+
 def test_exactly_max_length_with_end_sign_passes(data, capsys):  # T22
     lines = [" ".join("abcdefghij"[:n]) + "\tx" for n in (6, 7, 8, 9)]
     module = data(LINES + lines, max_length=100)

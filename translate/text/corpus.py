@@ -7,13 +7,17 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from translate.errors import UsageError, UserError
+from translate.errors import UsageError
+from translate.text.faults import Fault, Findings
 from translate.text.filters import Filters, LeftOut, PairFilter, Tally
 from translate.text.formats import Row, aligned_rows, table_rows
+from translate.text.normalize import normalize
 from translate.text.records import hub_rows, json_rows, parquet_rows
+from translate.text.sentences import SentenceWatch
 
 
 class Pair(NamedTuple):
@@ -31,18 +35,31 @@ class Corpus:
         pairs: the text as it stands in the files.
         left_out: one entry a reason.
         lines: of each pair, its line in its file (of the source, where there are two).
-        starts: of each file, the index of its first pair and its name.
+        starts: of each source, the index of its first pair, and its `names`.
     """
 
     pairs: list[Pair]
     left_out: list[LeftOut]
     lines: array[int]
-    starts: list[tuple[int, str]]
+    starts: list[tuple[int, tuple[str, str]]]
 
     def place(self, index: int) -> str:
         """Where a pair stands: "FILE:LINE"."""
+        return "{}:{}".format(*self.file_and_line(index))
+
+    def file_and_line(self, index: int, side: int = 0) -> tuple[str, int]:
+        """The two parts of `place`; where the target of the pair stands for `side` 1."""
         start = bisect_right(self.starts, index, key=lambda entry: entry[0]) - 1
-        return f"{self.starts[start][1]}:{self.lines[index]}"
+        return self.starts[start][1][side], self.lines[index]
+
+    @cached_property
+    def characters(self) -> set[str]:
+        """Those of the normalised text, white space aside."""
+        found: set[str] = set()
+        for pair in self.pairs:
+            for text in pair:
+                found.update(text if text.isascii() else normalize(text))
+        return {character for character in found if not character.isspace()}
 
 
 @dataclass
@@ -167,6 +184,7 @@ def read_corpus(
     sources: ParallelFiles | list[ParallelFiles],
     setting: str = "",
     filters: Filters | None = None,
+    findings: Findings | None = None,
 ) -> Corpus:
     """Read the pairs of one source, or of several, one after the other.
 
@@ -176,30 +194,42 @@ def read_corpus(
 
     Args:
         setting: the section's name ("data.train"), for messages only.
+        findings: take what is wrong with the text. Those of `translate check` are not strict and
+            take what is unsafe too; by default that is raised.
 
     Raises:
         UserError: contradicting settings, an unreadable file, unequal line counts, no pairs.
     """
-    left_out = Tally()
+    findings = Findings(strict=True) if findings is None else findings
+    unsafe = findings.unsafe()
+    left_out = Tally(findings)
     judge = PairFilter(filters)
     pairs: list[Pair] = []
     lines = array("Q")
     starts = []
     for name, files in named_sources(sources, setting):
-        starts.append((len(pairs), files.names[0]))
-        for line, source, target in files.rows(name, left_out):
-            pair = Pair(source, target)
-            reason = judge.fault(pair)
-            if reason is None:
-                pairs.append(pair)
-                lines.append(line)
-            else:
-                file = files.names[reason.kind == "blank-target"]
-                left_out.add(reason, file, line, *pair)
+        starts.append((len(pairs), files.names))
+        source_watch, target_watch = (SentenceWatch(file, findings) for file in files.names)
+        with findings.collect(files.names[0]):
+            for line, source, target in files.rows(name, left_out):
+                source_watch.look(line, source)
+                target_watch.look(line, target)
+                pair = Pair(source, target)
+                reason = judge.fault(pair)
+                if reason is None:
+                    pairs.append(pair)
+                    lines.append(line)
+                else:
+                    file = files.names[reason.kind == "blank-target"]
+                    left_out.add(reason, file, line, *pair)
+        source_watch.finish()
+        target_watch.finish()
     if not pairs:
         name = " and ".join(dict.fromkeys(files.names))
         reasons = "; ".join(map(str, left_out.entries())) or f"{name} holds none"
-        raise UserError(f"no sentence pairs in {setting or 'the data'}: {reasons}")
+        what = f"no sentence pairs in {setting or 'the data'}: {reasons}"
+        if not findings.unsafe() - unsafe:
+            findings.add(Fault("no-pairs", files.names[0], what=what))
     return Corpus(pairs, left_out.entries(), lines, starts)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import zstandard
 
-from translate.errors import UserError
+from translate.text.faults import DataError, Fault
 
 
 def read_bytes(path: str | Path, setting: str = "") -> bytes:
@@ -20,23 +20,29 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         setting: what to set where the file cannot be read ("data.train.tsv"), for messages only.
 
     Raises:
-        UserError: no such file, a folder, no permission, a broken or truncated archive.
+        DataError: no such file, a folder, no permission, a broken or truncated archive.
     """
     place = Path(path).expanduser().absolute()
     hint = f"; set {setting}" if setting else ""
     try:
         data = place.read_bytes()
     except FileNotFoundError:
-        raise UserError(f"no such file: {place}{hint}") from None
+        raise DataError(
+            Fault("missing-file", str(place), what=f"no such file: {place}{hint}")
+        ) from None
     except IsADirectoryError:
-        raise UserError(f"a folder, not a file: {place}{hint}") from None
+        raise DataError(
+            Fault("folder", str(place), what=f"a folder, not a file: {place}{hint}")
+        ) from None
     except OSError as error:
-        raise UserError(f"cannot read {place}: {error.strerror or error}{hint}") from None
+        reason = f"cannot read {place}: {error.strerror or error}{hint}"
+        raise DataError(Fault("unreadable", str(place), what=reason)) from None
     kind = next((kind for kind, magic in _MAGIC.items() if data.startswith(magic)), "")
     try:
         return _DECOMPRESS[kind](data) if kind else data
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise UserError(f"{place}: broken {kind} file, copy it again ({error})") from None
+        reason = f"{place}: broken {kind} file, copy it again ({error})"
+        raise DataError(Fault("broken-archive", str(place), what=reason)) from None
 
 
 def _decompress_zstandard(data: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from translate.text.faults import Findings
 from translate.text.normalize import normalize
 
 # A shorter side counts as this many characters: "Why?" may well become "Warum denn nicht?".
@@ -70,9 +71,13 @@ class LeftOut:
 
 
 class Tally:
-    """Counts what is left out by reason, in the order in which the reasons came up."""
+    """Counts what is left out by reason, in the order in which the reasons came up.
 
-    def __init__(self) -> None:
+    `findings` take the faults that are seen on the way; not given, an unsafe one is raised.
+    """
+
+    def __init__(self, findings: Findings | None = None) -> None:
+        self.findings = Findings(strict=True) if findings is None else findings
         self._entries: dict[Reason, LeftOut] = {}
 
     def add(self, reason: Reason, file: str, line: int, *texts: str) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from translate.errors import UserError
+from translate.text.faults import Fault
 from translate.text.filters import Reason, Tally
 from translate.text.lines import read_lines
 from translate.text.normalize import normalize
@@ -21,14 +21,18 @@ def aligned_rows(source: Path, target: Path, prefix: str, left_out: Tally) -> It
         UserError: an unreadable file, unequal line counts.
     """
     names = (source, target)
-    sides = [read_lines(source, f"{prefix}source"), read_lines(target, f"{prefix}target")]
+    sides = []
+    for name, setting in zip(names, ("source", "target"), strict=True):
+        with left_out.findings.collect(str(name)):
+            sides.append(read_lines(name, f"{prefix}{setting}", left_out.findings))
+    if len(sides) < 2:
+        return
     shorter = min(map(len, sides))
     for name, lines in zip(names, sides, strict=True):
         if any(normalize(line) for line in lines[shorter:]):
-            raise UserError(
-                f"{names[0]} has {len(sides[0]):,} lines but {names[1]} has "
-                f"{len(sides[1]):,}: line n of one must translate line n of the other"
-            )
+            what = f"{names[0]} has {len(sides[0]):,} lines but {names[1]} has {len(sides[1]):,}"
+            left_out.findings.add(Fault("unequal-counts", str(name), shorter + 1, what=what))
+            break
         # Blank lines after the end of the other side cannot shift a pair: an editor's
         # additional newline, not a lost sentence.
         reason = Reason("blank-end", "blank line at the end of one side")
@@ -47,7 +51,7 @@ def table_rows(path: Path, columns: tuple[int, int], prefix: str, left_out: Tall
     Raises:
         UserError: an unreadable file.
     """
-    lines = read_lines(path, f"{prefix}tsv")
+    lines = read_lines(path, f"{prefix}tsv", left_out.findings)
     needed = max(columns)
     widths = Counter(line.count("\t") + 1 for line in lines if line.strip("\t"))
     usual = max(widths, key=lambda width: (widths[width], width), default=0)

@@ -2,45 +2,75 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from translate.errors import UserError
+from translate.text.faults import Fault, Findings
 from translate.text.files import read_bytes
 
 
-def read_lines(path: str | Path, setting: str = "") -> list[str]:
+def read_lines(path: str | Path, setting: str = "", findings: Findings | None = None) -> list[str]:
     r"""Read the lines of a UTF-8 text file, plain or compressed (see `files.read_bytes`).
 
     Only "\n" separates lines: a lone carriage return, U+0085 or U+2028 stays inside its line. One
     "\r" before "\n" and a byte order mark are taken off; a missing last newline is no matter.
 
+    With `findings` that are not strict, what is wrong is noted there and the lines are read as
+    well as can be, so that further faults are found.
+
     Raises:
         UserError: unreadable (`read_bytes`), not UTF-8, a NUL byte; with file and line.
     """
-    data = read_bytes(path, setting)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(
-            f"{path}:1: byte offset 0: this is UTF-16, not UTF-8; "
-            "convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW"
-        )
-    if (offset := data.find(b"\0")) >= 0:
-        raise UserError(
-            f"{path}:{_line_of(data, offset)}: byte offset {offset}: a NUL byte, so this is UTF-16 "
-            "or no text file; convert it to UTF-8 or take the line out"
-        )
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}:{_line_of(data, error.start)}: byte offset {error.start}: "
-            f"0x{data[error.start]:02x} is not UTF-8; if the file is Windows-1252, convert it: "
-            "iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW"
-        ) from None
-    lines = text.removeprefix("\ufeff").split("\n")
+    lines = decode(read_bytes(path, setting), path, findings).removeprefix("\ufeff").split("\n")
     if not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
 
 
-def _line_of(data: bytes, offset: int) -> int:
-    return data.count(b"\n", 0, offset) + 1
+def decode(data: bytes, path: str | Path, findings: Findings | None = None) -> str:
+    """UTF-8 to text; what the bytes show to be wrong goes to `findings`, strict if not given.
+
+    Raises:
+        DataError: an unsafe fault, with file, line and byte offset.
+    """
+    findings = Findings(strict=True) if findings is None else findings
+
+    def found(kind: str, offset: int, **more) -> None:
+        findings.add(Fault(kind, str(path), data.count(b"\n", 0, offset) + 1, **more))
+
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        found("utf-16", 0, what="byte offset 0: this is UTF-16, not UTF-8")
+        return data.decode("utf-16", errors="ignore")
+    if data.startswith(b"\xef\xbb\xbf"):
+        found("byte-order-mark", 0)
+    if (offset := data.find(b"\0")) >= 0:
+        what = f"byte offset {offset}: a NUL byte, so this is UTF-16 or no text file"
+        found("nul-byte", offset, what=what, count=_lines_with(b"\0", data))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", errors="ignore")
+        what = f"byte offset {error.start}: 0x{data[error.start]:02x} is not UTF-8"
+        found("not-utf-8", error.start, what=what, count=_broken_lines(data))
+    newlines, windows = data.count(b"\n"), data.count(b"\r\n")
+    if 0 < windows < newlines:
+        rarer = rb"\r\n" if windows * 2 <= newlines else rb"(?<!\r)\n"
+        offset = re.search(rarer, data).start()
+        found("mixed-line-ends", offset, count=min(windows, newlines - windows))
+    if data.count(b"\r") - windows > newlines:
+        found("cr-line-ends", 0)
+    return text
+
+
+def _lines_with(byte: bytes, data: bytes) -> int:
+    return sum(byte in line for line in data.split(b"\n"))
+
+
+def _broken_lines(data: bytes) -> int:
+    count = 0
+    for line in data.split(b"\n"):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError:
+            count += 1
+    return count

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from translate.errors import UserError
+from translate.text.faults import DataError, Fault
 from translate.text.filters import Reason, Tally
 from translate.text.formats import Row
 from translate.text.lines import read_lines
@@ -24,7 +25,7 @@ def json_rows(path: Path, fields: tuple[str, str], prefix: str, left_out: Tally)
     Raises:
         UserError: an unreadable file, a line that is no JSON object.
     """
-    records = enumerate(read_lines(path, f"{prefix}jsonl"), 1)
+    records = enumerate(read_lines(path, f"{prefix}jsonl", left_out.findings), 1)
     parsed = ((number, _parsed(line, path, number)) for number, line in records)
     return _rows(parsed, str(path), fields, left_out)
 
@@ -40,10 +41,9 @@ def _parsed(line: str, path: Path, number: int) -> dict[str, Any] | None:
         if isinstance(record, dict):
             return record
         reason = f"a {type(record).__name__}"
-    raise UserError(
-        f"{path}:{number}: expected one JSON object on each line ({reason}); "
-        "an array becomes such lines with: jq -c '.[]' OLD > NEW"
-    )
+    what = f"expected one JSON object on each line ({reason})"
+    todo = "an array becomes such lines with: jq -c '.[]' OLD > NEW"
+    raise DataError(Fault("broken-format", str(path), number, what=what, todo=todo))
 
 
 def parquet_rows(
@@ -56,7 +56,8 @@ def parquet_rows(
     """
     place = Path(path).expanduser().absolute()
     if not place.is_file():
-        raise UserError(f"no such file: {place}; set {prefix}parquet")
+        what = f"no such file: {place}; set {prefix}parquet"
+        raise DataError(Fault("missing-file", str(place), what=what))
     # Streamed, or the library would first copy the file to its cache.
     settings = {"data_files": str(place), "split": "train", "streaming": True}
     records = _loaded(str(place), f"{prefix}parquet", "parquet", **settings)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from translate.errors import UserError
+from translate.text.faults import DataError, Fault
 from translate.text.files import read_bytes
 from translate.text.filters import Reason, Tally
 from translate.text.formats import Row
@@ -42,7 +42,8 @@ def tmx_rows(path: Path, languages: tuple[str, str], prefix: str, left_out: Tall
         faults = [(fault.line, fault.message) for fault in units.error_log]
         line, reason = faults[0] if faults else (1, error.msg)  # others follow from the first
         reason = " ".join(reason.split())
-        raise UserError(f"{path}:{line}: not well-formed XML: {reason}") from None
+        what = f"not well-formed XML: {reason}"
+        raise DataError(Fault("broken-format", str(path), line, what=what)) from None
 
 
 def _unit_rows(

@@ -16,6 +16,7 @@ from translate.text.split import shuffled
 WORD_START = "▁"
 # SentencePiece's own mark: it leaves out a training line that holds it, without a word.
 _RESERVED = "▅"
+MAX_BYTES = 4192  # SentencePiece's own limit for a line to train on
 _SPECIALS = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 
 
@@ -60,7 +61,7 @@ class Tokenizer:
         *,
         vocab_size: int,
         seed: int = 0,
-        max_bytes: int = 4192,
+        max_bytes: int = MAX_BYTES,
         max_sentences: int = 1_000_000,
     ) -> tuple[Tokenizer, list[str]]:
         """Train on sentences of both languages; return the tokenizer and one-line notes.
@@ -79,12 +80,7 @@ class Tokenizer:
         """
         texts, notes = _training_texts(sentences, max_bytes)
         characters = set().union(*texts) - {" "}
-        minimum = len(characters | {WORD_START}) + len(_SPECIALS)
-        if vocab_size < minimum:
-            raise UserError(
-                f"vocab_size {vocab_size:,} is too small: the text has "
-                f"{len(characters):,} different characters, so set it to at least {minimum:,}"
-            )
+        cls.smallest(characters, vocab_size)
         if len(texts) > max_sentences:
             sample = sorted(shuffled(len(texts), f"tokenizer {seed}")[:max_sentences])
             notes.append(
@@ -121,6 +117,21 @@ class Tokenizer:
                 f"vocabulary {vocab_size} reduced to {len(tokenizer)}: the corpus supports no more"
             )
         return tokenizer, notes
+
+    @staticmethod
+    def smallest(characters: set[str], vocab_size: int) -> int:
+        """The fewest pieces that spell text of these characters: one each, and the special ones.
+
+        Raises:
+            UserError: `vocab_size` is smaller.
+        """
+        minimum = len(characters | {WORD_START}) + len(_SPECIALS)
+        if vocab_size < minimum:
+            raise UserError(
+                f"vocab_size {vocab_size:,} is too small: the text has "
+                f"{len(characters):,} different characters, so set it to at least {minimum:,}"
+            )
+        return minimum
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tokenizer:

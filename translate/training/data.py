@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -19,6 +20,8 @@ from translate.text.batching import (
     keep_fitting,
 )
 from translate.text.corpus import Corpus, Pair, ParallelFiles, named_sources, read_corpus
+from translate.text.doctor import compare
+from translate.text.faults import WARNING, Fault, Findings
 from translate.text.filters import Filters, excerpt
 from translate.text.split import split_by_source
 from translate.text.tokenizer import Tokenizer
@@ -112,6 +115,8 @@ class TranslationData(lightning.LightningDataModule):
         if "valid" not in parts:
             corpora.append(self._read("valid"))
             parts["valid"] = corpora[-1].pairs
+        if stage == "fit":
+            _warn(compare(dict(zip(("train", "valid"), corpora, strict=False))))
         if self.tokenizer is None:
             self.tokenizer = self._load_or_train_tokenizer(parts["train"])
         if stage == "fit":
@@ -163,7 +168,9 @@ class TranslationData(lightning.LightningDataModule):
                 f"data.{name}.target, or give --config FILE, for example configs/tiny.yaml"
             )
         filters = self.filters if name == "train" else None
-        corpus = read_corpus(sources, f"data.{name}", filters)
+        findings = Findings(strict=True)
+        corpus = read_corpus(sources, f"data.{name}", filters, findings)
+        _warn(findings)
         for entry in corpus.left_out:
             say(f"data.{name}: {entry}")
         return corpus
@@ -237,3 +244,10 @@ class TranslationData(lightning.LightningDataModule):
             num_workers=self.num_workers,
             persistent_workers=self.num_workers > 0,
         )
+
+
+def _warn(faults: Iterable[Fault]) -> None:
+    """Says what `translate check` lists as a warning."""
+    for fault in faults:
+        if fault.severity == WARNING:
+            say(f"warning: {fault}")

@@ -1,0 +1,316 @@
+"""The doctor names what is wrong, by kind and line; `fit` refuses exactly what it calls unsafe."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import string
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from translate.errors import UserError
+from translate.text.batching import encode_pairs, keep_fitting
+from translate.text.corpus import ParallelFiles, read_corpus
+from translate.text.doctor import Report, examine
+from translate.text.faults import KINDS, NOTE, UNSAFE, WARNING
+from translate.text.filters import Filters
+from translate.text.split import split_by_source
+from translate.text.tokenizer import Tokenizer
+
+ROOT = Path(__file__).parents[2]
+MAX_LENGTH = 40
+VOCAB_SIZE = 200
+
+ENGLISH = [
+    "The house is old.",
+    "I drink two cups of tea.",
+    "You know that man well.",
+    "She is reading that newspaper to me.",
+    "My brother and you are ill.",
+    "It never rains above the house.",
+]
+GERMAN = [
+    "Das Haus ist alt.",
+    "Ich trinke zwei Tassen Tee.",
+    "Du kennst jenen Mann gut.",
+    "Sie liest mir gerade die Zeitung vor.",
+    "Mein Bruder und du seid krank.",
+    "Es regnet nicht über dem Haus.",
+]
+PAIRS = list(zip(ENGLISH, GERMAN, strict=True))
+ROWS = [f"{source}\t{target}" for source, target in PAIRS]
+OBJECTS = [json.dumps({"en": source, "de": target}) for source, target in PAIRS]
+LONG = " ".join(string.ascii_letters)
+UNLIKE = "Go on.\t" + "Geh weiter. " * 4
+VERY_LONG = "ü " * 1400 + "\t" + "x " * 1400
+NUL = r'{"en": "Go on.", "de": "Geh\u0000."}'
+QUOTE = '{"en": "â€œGo on.", "de": "Geh weiter."}'
+ENTITY = b"<!DOCTYPE tmx [<!ENTITY a 'Oh yes.'>]>"
+SIGNS = "".join(map(chr, range(0x4E00, 0x4E00 + VOCAB_SIZE)))
+MOJIBAKE = [line.replace("e", "ü").encode().decode("cp1252") for line in GERMAN]
+
+
+def text(lines: list[str], end: str = "\n") -> bytes:
+    return "".join(f"{line}{end}" for line in lines).encode()
+
+
+def put(lines: list[str], number: int, line: str) -> bytes:
+    """`line` in the place of line `number`."""
+    return text([*lines[: number - 1], line, *lines[number:]])
+
+
+def sign(lines: list[str], number: int, inside: str) -> bytes:
+    """`inside` comes after the first word of line `number`."""
+    return put(lines, number, lines[number - 1].replace(" ", f" {inside} ", 1))
+
+
+def memory(*units: str) -> bytes:
+    """A translation memory with a unit a line, the first in line 3."""
+    return text(["<tmx version='1.4'><header/>", "<body>", *units, "</body></tmx>"])
+
+
+def unit(source: str, target: str, code: str = "de") -> str:
+    return (
+        f"<tu><tuv xml:lang='en'><seg>{source}</seg></tuv>"
+        f"<tuv xml:lang='{code}'><seg>{target}</seg></tuv></tu>"
+    )
+
+
+UNITS = [unit(*pair) for pair in PAIRS]
+
+
+class Case(NamedTuple):
+    """A fault: where it is, how bad, in how many lines, and the files that have it."""
+
+    kind: str
+    file: str
+    line: int
+    severity: str
+    count: int
+    files: dict[str, Any]
+
+
+def one(kind: str, file: str, line: int, severity: str, data: Any, count: int = 1) -> Case:
+    """The fault is in `file`; None makes that a folder, ... leaves it out."""
+    return Case(kind, file, line, severity, count, {file: data})
+
+
+def validation(kind: str, line: int, source: list[str], count: int = 1) -> Case:
+    files = {"v.en": text(source), "v.de": text(["Ich."] * len(source))}
+    return Case(kind, "v.en", line, WARNING, count, files)
+
+
+CASES = {
+    # Bytes
+    "windows-1252": one("not-utf-8", "a.de", 6, UNSAFE, "\n".join(GERMAN).encode("cp1252")),  # D07
+    "utf-16": one("utf-16", "a.de", 1, UNSAFE, "\n".join(GERMAN).encode("utf-16")),  # D07
+    "utf-16-le": one("nul-byte", "a.de", 1, UNSAFE, "\n".join(GERMAN).encode("utf-16-le"), 6),
+    "nul": one("nul-byte", "a.en", 3, UNSAFE, sign(ENGLISH, 3, "\0")),  # S14
+    "cr": one("cr-line-ends", "a.en", 1, UNSAFE, text(ENGLISH, "\r")),  # D05
+    "crlf in lf": one("mixed-line-ends", "a.en", 3, NOTE, put(ENGLISH, 3, "Well.\r")),  # D05
+    "lf in crlf": one(
+        "mixed-line-ends", "a.de", 2, NOTE, text(GERMAN, "\r\n").replace(b"Tee.\r", b"Tee.")
+    ),
+    "byte order mark": one("byte-order-mark", "a.de", 1, NOTE, put(GERMAN, 1, "\ufeffJa.")),  # D06
+    # Files
+    "missing": one("missing-file", "a.de", 0, UNSAFE, ...),  # D18
+    "folder": one("folder", "a.en", 0, UNSAFE, None),  # D09
+    "gzip": one("broken-archive", "a.en", 0, UNSAFE, gzip.compress(text(ENGLISH))[:-9]),  # D16
+    "xz": one("broken-archive", "a.en", 0, UNSAFE, lzma.compress(text(ENGLISH))[:-9]),
+    "zst": one("broken-archive", "a.en", 0, UNSAFE, zstandard.compress(text(ENGLISH))[:-9]),
+    "empty table": one("no-pairs", "a.tsv", 0, UNSAFE, b""),
+    "blank table": one("no-pairs", "a.tsv", 0, UNSAFE, b" \n\t\n"),
+    "no table": one("no-pairs", "a.tsv", 0, UNSAFE, text(ENGLISH)),
+    "json": one("broken-format", "a.jsonl", 2, UNSAFE, put(OBJECTS, 2, "{'en'}")),
+    "json array": one("broken-format", "a.jsonl", 1, UNSAFE, b"[\n1\n]\n"),
+    "xml": one("broken-format", "a.tmx", 4, UNSAFE, memory(UNITS[0], "</tuv>", *UNITS)),
+    # Alignment
+    "lost line": Case("unequal-counts", "a.en", 6, UNSAFE, 1, {"a.de": text(GERMAN[:5])}),  # D02
+    "line too many": one("unequal-counts", "a.de", 7, UNSAFE, text([*GERMAN, "Ja."])),  # D02
+    "blank target": one("blank-target", "a.de", 4, WARNING, put(GERMAN, 4, "")),  # D03
+    "invisible": one("blank-source", "a.en", 2, WARNING, put(ENGLISH, 2, "\u200b\u00ad")),  # D04
+    "blank both": one("blank-both", "a.tsv", 5, NOTE, put(ROWS, 5, " \t\u00a0")),  # D04
+    "blank end": one("blank-end", "a.de", 7, NOTE, text([*GERMAN, ""])),  # D15
+    "short row": one("few-columns", "a.tsv", 2, WARNING, put(ROWS, 2, "Hi.")),  # D12
+    "long row": one("many-columns", "a.tsv", 3, WARNING, put(ROWS, 3, "a\tb\tc")),  # D11
+    "no key": one("no-field", "a.jsonl", 4, WARNING, put(OBJECTS, 4, '{"en": "x"}')),
+    "json nul": one("no-text", "a.jsonl", 4, WARNING, put(OBJECTS, 4, NUL)),
+    "no language": one(
+        "no-language", "a.tmx", 4, WARNING, memory(UNITS[0], unit("Hi.", "Hei.", "sv"), *UNITS[1:])
+    ),
+    "entity": one("entity", "a.tmx", 9, WARNING, ENTITY + memory(*UNITS, unit("&a;", "Ja."))),
+    # Sentences
+    "U+2028": one("separator", "a.en", 2, WARNING, sign(ENGLISH, 2, "\u2028")),
+    "U+2029": one("separator", "a.en", 3, WARNING, sign(ENGLISH, 3, "\u2029")),
+    "U+0085": one("separator", "a.de", 4, WARNING, sign(GERMAN, 4, "\u0085")),
+    "vertical tab": one("separator", "a.de", 5, WARNING, sign(GERMAN, 5, "\v")),
+    "form feed": one("separator", "a.de", 6, WARNING, sign(GERMAN, 6, "\f")),
+    "lone cr": one("carriage-return", "a.en", 2, WARNING, sign(ENGLISH, 2, "\r")),  # D05
+    "tab": one("tab", "a.en", 4, WARNING, sign(ENGLISH, 4, "\t")),
+    "escape": one("control-character", "a.en", 4, WARNING, sign(ENGLISH, 4, "\x1b")),
+    "end piece": one("control-piece", "a.en", 1, WARNING, sign(ENGLISH, 1, "</s>")),  # S09
+    "start piece": one("control-piece", "a.en", 2, WARNING, sign(ENGLISH, 2, "<s>")),
+    "pad piece": one("control-piece", "a.de", 3, WARNING, sign(GERMAN, 3, "<pad>")),
+    "unk piece": one("control-piece", "a.de", 4, WARNING, sign(GERMAN, 4, "<unk>")),
+    "word start": one("control-piece", "a.tsv", 5, WARNING, sign(ROWS, 5, "▁x")),
+    "mojibake": one("mojibake", "a.en", 2, WARNING, sign([*ENGLISH, *ROWS], 2, "cafÃ©")),  # D07
+    "mojibake quote": one("mojibake", "a.jsonl", 2, WARNING, put(OBJECTS, 2, QUOTE)),
+    "mojibake space": one("mojibake", "a.tsv", 2, WARNING, sign(ROWS, 2, "5Â\u00a0%")),
+    "all mojibake": one("garbled", "a.de", 2, UNSAFE, text(MOJIBAKE), 5),  # D07
+    "lost sign": one("replacement-character", "a.de", 3, WARNING, sign(GERMAN, 3, "\ufffd")),
+    # Pairs
+    "swapped": Case(
+        "swapped", "a.en", 1, WARNING, 1, {"a.en": text(GERMAN), "a.de": text(ENGLISH)}
+    ),  # M08
+    "duplicate": one("duplicate", "a.tsv", 7, WARNING, text([*ROWS, *ROWS[2:4]]), 2),  # D13
+    "copies": Case("copy", "a.en", 1, WARNING, 6, {"a.de": text(ENGLISH)}),  # M08 D14
+    "copy": one("copy", "a.tsv", 2, WARNING, put(ROWS, 2, "It is a copy.\tit is a copy.")),  # D14
+    "unlike": one("length-ratio", "a.tsv", 3, WARNING, put(ROWS, 3, UNLIKE)),
+    "too long": one("too-long", "a.tsv", 2, WARNING, put(ROWS, 2, f"{LONG[:30]}\t{LONG}")),
+    "all too long": one(
+        "too-long", "a.tsv", 1, UNSAFE, text([f"{LONG}{n}\t{LONG}" for n in "123"]), 3
+    ),
+    "very long": one("long-line", "a.tsv", 2, WARNING, put(ROWS, 2, VERY_LONG)),
+    "one pair": one("too-few-to-split", "a.tsv", 0, UNSAFE, text(ROWS[:1])),  # D14
+    "many signs": one("vocabulary", "a.tsv", 0, UNSAFE, put(ROWS, 1, f"{SIGNS}\t{SIGNS}.")),  # S02
+    # Splits
+    "overlap": validation("overlap", 2, ["Oh no.", "i DRINK  two cups of tea."]),  # D13
+    "unknown": validation("unknown-characters", 3, ["You.", "I.", "You!", "(I!)"], 2),
+}
+
+
+def splits(folder: Path, files: dict[str, Any]) -> dict[str, ParallelFiles]:
+    """Write the files, clean ones where none are given, and name them by split."""
+    for name, data in {"a.en": text(ENGLISH), "a.de": text(GERMAN), **files}.items():
+        if data is None:
+            (folder / name).mkdir()
+        elif data is not ...:
+            (folder / name).write_bytes(data)
+    parts = {}
+    for stem, split in (("a", "train"), ("v", "valid"), ("t", "test")):
+        single = [form for form in ("tsv", "jsonl", "tmx") if f"{stem}.{form}" in files]
+        if single:
+            parts[split] = ParallelFiles(**{single[0]: folder / f"{stem}.{single[0]}"})
+        elif stem == "a" or f"{stem}.en" in files:
+            parts[split] = ParallelFiles(source=folder / f"{stem}.en", target=folder / f"{stem}.de")
+    return parts
+
+
+def check(folder: Path, files: dict[str, Any]) -> Report:
+    return examine(splits(folder, files), vocab_size=VOCAB_SIZE, max_length=MAX_LENGTH)
+
+
+def refusal(folder: Path, files: dict[str, Any]) -> str:
+    """What `fit` says when it will not have these files, or ""."""
+    try:
+        corpora = {
+            name: read_corpus(part, "", Filters() if name == "train" else None)
+            for name, part in splits(folder, files).items()
+        }
+        train = corpora["train"].pairs
+        if "valid" not in corpora:
+            split_by_source(train, held_out=1, seed=0)
+        sentences = (side for pair in train for side in pair)
+        tokenizer, _ = Tokenizer.train(sentences, vocab_size=VOCAB_SIZE)
+        keep_fitting(encode_pairs(tokenizer, train), MAX_LENGTH)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_broken_file_is_named_with_kind_and_line(tmp_path, name):
+    case = CASES[name]
+    found = {fault.kind: fault for fault in check(tmp_path, case.files).faults}
+    assert case.kind in found, found
+    fault = found[case.kind]
+    assert (fault.file, fault.line) == (str(tmp_path / case.file), case.line)
+    assert (fault.severity, fault.count) == (case.severity, case.count)
+    assert not fault.line or str(fault).startswith(f"{fault.place}: ")
+    assert "\n" not in str(fault)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_unsafe_is_what_fit_refuses(tmp_path, name):
+    for folder in ("check", "fit"):
+        (tmp_path / folder).mkdir()
+    faults = check(tmp_path / "check", CASES[name].files).faults
+    unsafe = [str(fault) for fault in faults if fault.unsafe]
+    message = refusal(tmp_path / "fit", CASES[name].files)
+    message = message.replace(str(tmp_path / "fit"), str(tmp_path / "check"))
+    assert bool(unsafe) == bool(message)
+    if unsafe and CASES[name].kind != "too-long":  # of which `fit` says how long
+        assert message in unsafe
+
+
+def test_every_kind_of_fault_has_a_broken_file():
+    assert len(CASES) >= 25
+    assert KINDS.keys() - {case.kind for case in CASES.values()} == {"unreadable"}
+
+
+SCRAPS = [
+    b"One",
+    b" two",
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b"\t",
+    b"\0",
+    b"\xff",
+    "ü".encode(),
+    "Ã¼".encode(),
+]
+SCRAPS += [b"\xef\xbb\xbf", b"\xff\xfe", b'{"en": "a", "de": "b"}', b"<tmx>", b"\x1f\x8b", b"</s>"]
+scraps = st.lists(st.sampled_from(SCRAPS), max_size=12).map(b"".join)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    files=st.fixed_dictionaries({"a.en": scraps, "a.de": scraps})
+    | st.fixed_dictionaries({"a.tsv": scraps})
+    | st.fixed_dictionaries({"a.jsonl": scraps})
+    | st.fixed_dictionaries({"a.tmx": scraps})
+)
+def test_whatever_is_in_a_file_check_and_fit_agree(tmp_path_factory, files):
+    folder = tmp_path_factory.mktemp("files")
+    unsafe = [str(fault) for fault in check(folder, files).faults if fault.unsafe]
+    message = refusal(folder, files)
+    assert message in unsafe if message else not unsafe
+
+
+CLEAN = {
+    "two files": {},
+    "windows line ends": {"a.en": text(ENGLISH, "\r\n")},
+    "no last newline": {"a.de": text(GERMAN).rstrip()},
+    "gzip": {"a.de": gzip.compress(text(GERMAN))},
+    "table": {"a.tsv": text(ROWS)},
+    "three columns": {"a.tsv": text([f"{row}\tCC BY" for row in ROWS])},
+    "json lines": {"a.jsonl": text(OBJECTS)},
+    "translation memory": {"a.tmx": memory(*UNITS)},
+    "other signs": {"a.de": sign(GERMAN, 2, "„½ m² … <b> 5 < 6 â Ã ™ ß“ «Âge»")},
+    "names": {"a.tsv": text([*ROWS, "Boston.\tBoston."])},
+    "validation": {"v.en": text(["It is the house."]), "v.de": text(["Das ist mein Haus."])},
+}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_clean_files_have_no_fault(tmp_path, name):
+    report = check(tmp_path, CLEAN[name])
+    assert report.faults == []
+    assert report.safe
+    assert report.splits["train"].pairs == len(ENGLISH) + (name == "names")
+
+
+def test_the_shipped_corpus_has_no_fault():
+    tiny = ROOT / "data" / "tiny"
+    files = {
+        name: ParallelFiles(source=tiny / f"{name}.en", target=tiny / f"{name}.de")
+        for name in ("train", "valid", "test")
+    }
+    assert examine(files).faults == []
