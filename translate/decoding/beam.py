@@ -110,7 +110,7 @@ class BeamSearch(Search):
         for beam in self._active:
             first = beam.running[0]
             if first.forced:
-                self._append(first, first.prefix.pieces[len(first.ids)])
+                first.ids.append(first.prefix.pieces[len(first.ids)])
             else:
                 self._choose(beam, values, pieces, ends)
         self._regroup()
