@@ -30,11 +30,15 @@ def keep_after(watcher, folder, updates):
         watcher.at[update] = lambda to=folder / f"{update}.ckpt": shutil.copy(source, to)
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "updates"),
+    [("adamw", (1, 4, 6, 8, 11)), ("muon", (6,))],  # in the middle and at the end of epochs
+)
 def test_any_stop_goes_on_with_the_same_batches_rates_weights_and_curve(
-    run, settings, watcher, tmp_path
+    run, settings, watcher, tmp_path, optimizer, updates
 ):  # T14 T15
     settings["trainer"]["max_epochs"] = 3
-    updates = (1, 4, 6, 8, 11)  # in the middle and at the end of epochs
+    settings["model"]["optimizer"] = optimizer
     keep_after(watcher, tmp_path, updates)
     every = ("--trainer.val_check_interval", 1)
     straight, batches, rates = train(run, watcher, settings, *every)
@@ -181,6 +185,14 @@ def test_a_moved_checkpoint_goes_on_in_a_new_folder(run, settings, finished, tmp
     outcome = run("fit", settings, *args)
     assert outcome.folder == tmp_path / "runs" / "my" / "version_0"
     assert outcome.steps("train/loss") == [9, 10, 11, 12]
+
+
+def test_another_optimizer_is_refused(run, settings, finished):
+    changed = ("--model.optimizer", "muon", "--trainer.max_epochs", 3)
+    outcome = run("fit", settings, *changed, "--ckpt_path", finished.folder)
+    assert outcome.code == 2
+    assert len(outcome.err.splitlines()) == 1
+    assert "another model: optimizer is adamw in the checkpoint, muon in the config" in outcome.err
 
 
 def test_every_kind_of_path_means_the_newest_last_checkpoint(settings, finished):  # C10

@@ -144,7 +144,7 @@ class TranslationCLI(LightningCLI):
     def before_fit(self) -> None:
         """Everything that can be refused is refused before a folder is made."""
         if self.resumed:
-            self.resumed.check_model(self.model.shape)
+            self.resumed.check_model(self.model.shape, self.model.optimizer)
             self.resumed.check_left(self.trainer.max_epochs, self.trainer.max_steps)
             self.datamodule.tokenizer = self.resumed.bundle.tokenizer
             path = str(self.resumed.path.absolute())

@@ -16,6 +16,7 @@ from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.batching import Batch
 from translate.text.tokenizer import Tokenizer
 from translate.training.objective import Loss, label_smoothed_cross_entropy
+from translate.training.optimizer import MuonAdamW
 from translate.training.resume import make_resumable
 from translate.training.schedule import learning_rate
 
@@ -42,9 +43,11 @@ class TranslationModule(lightning.LightningModule):
         dropout: share of each sublayer's output that is zeroed while training.
         norm: LayerNorm before ("pre") or after ("post") each residual sum.
         max_length: pieces a sentence may have, bos or eos counted; longer pairs are left out.
-        peak_learning_rate: the highest rate, reached after the warmup.
+        optimizer: "adamw" for everything, or "muon" for the matrices and AdamW for the rest.
+        peak_learning_rate: AdamW's highest rate, reached after the warmup.
+        muon_learning_rate: Muon's highest rate, reached at the same time.
         warmup_steps: updates until the peak.
-        weight_decay: AdamW's pull of the matrices towards zero.
+        weight_decay: pull of the matrices towards zero, times the rate.
         label_smoothing: probability spread evenly over the vocabulary.
 
     Raises:
@@ -61,7 +64,9 @@ class TranslationModule(lightning.LightningModule):
         dropout: float = 0.1,
         norm: Literal["pre", "post"] = "pre",
         max_length: int = 256,
+        optimizer: Literal["adamw", "muon"] = "adamw",
         peak_learning_rate: float = 2e-3,
+        muon_learning_rate: float = 0.02,
         warmup_steps: int = 200,
         weight_decay: float = 0.01,
         label_smoothing: float = 0.1,
@@ -78,7 +83,9 @@ class TranslationModule(lightning.LightningModule):
             "max_length": max_length,
         }
         self.max_length = max_length
+        self.optimizer = optimizer
         self.peak_learning_rate = peak_learning_rate
+        self.muon_learning_rate = muon_learning_rate
         self.warmup_steps = warmup_steps
         self.weight_decay = weight_decay
         self.label_smoothing = label_smoothing
@@ -97,8 +104,9 @@ class TranslationModule(lightning.LightningModule):
             TransformerConfig(vocab_size=5, pad_id=0, **self.shape)
         except ValueError as error:
             faults.append(str(error))
-        if self.peak_learning_rate <= 0:
-            faults.append(f"peak_learning_rate must be above 0, not {self.peak_learning_rate}")
+        for name in ("peak_learning_rate", "muon_learning_rate"):
+            if getattr(self, name) <= 0:
+                faults.append(f"{name} must be above 0, not {getattr(self, name)}")
         if self.warmup_steps < 0:
             faults.append(f"warmup_steps must be 0 or more, not {self.warmup_steps}")
         if self.weight_decay < 0:
@@ -123,7 +131,7 @@ class TranslationModule(lightning.LightningModule):
         self.model, self.tokenizer = model, tokenizer
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """AdamW with β₂ = 0.98, which follows the fast-changing gradients of embeddings better
+        """AdamW has β₂ = 0.98, which follows the fast-changing gradients of embeddings better
         than 0.999 (Vaswani et al. 2017, section 5.3). Decay pulls matrices only: a bias or a norm
         has no scale to regularise, and a rare piece's embedding would fade between its uses.
         """
@@ -132,13 +140,18 @@ class TranslationModule(lightning.LightningModule):
             is_matrix = parameter.ndim == 2 and not name.startswith("embedding")
             (matrices if is_matrix else others).append(parameter)
         groups = [
-            {"params": matrices, "weight_decay": self.weight_decay},
-            {"params": others, "weight_decay": 0.0},
+            {
+                "params": matrices,
+                "weight_decay": self.weight_decay,
+                "muon": self.optimizer == "muon",
+            },
+            {"params": others, "weight_decay": 0.0, "muon": False},
         ]
         # Under mixed precision a fused optimizer would undo the loss scale after the clipping.
         fused = "mixed" not in str(self.trainer.precision)
         # The rate is set before every update; this one is never used.
-        return torch.optim.AdamW(groups, lr=self.peak_learning_rate, betas=(0.9, 0.98), fused=fused)
+        kind = MuonAdamW if self.optimizer == "muon" else torch.optim.AdamW
+        return kind(groups, lr=self.peak_learning_rate, betas=(0.9, 0.98), fused=fused)
 
     def loss(self, batch: Batch) -> Loss:
         """Only the N real target positions meet the output layer, the dearest one of all."""
@@ -171,14 +184,15 @@ class TranslationModule(lightning.LightningModule):
         """Turn summed gradients into means, and set the rate of this update."""
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         torch._foreach_div_(gradients, float(max(1, self._tokens_in_update)))
-        rate = learning_rate(
+        share = learning_rate(
             self.global_step,
-            peak=self.peak_learning_rate,
+            peak=1.0,
             warmup_steps=self.warmup_steps,
             total_steps=self.trainer.estimated_stepping_batches,
         )
+        rate = share * self.peak_learning_rate
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = share * self.muon_learning_rate if group.get("muon") else rate
         self.log("train/learning_rate", rate, prog_bar=True, batch_size=1)
         norm = torch.nn.utils.get_total_norm(gradients)
         self.log("train/gradient_norm", norm, batch_size=1)  # before clipping

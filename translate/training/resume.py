@@ -21,6 +21,7 @@ class Resumed:
     bundle: Bundle
     epochs: int  # whole ones
     steps: int  # updates
+    optimizer: str
 
     @classmethod
     def read(cls, given: Path) -> Resumed:
@@ -37,14 +38,16 @@ class Resumed:
         loop = checkpoint["loops"]["fit_loop"]
         all_batches_done = loop["epoch_loop.batch_progress"]["is_last_batch"]
         epochs = loop["epoch_progress"]["current"]["completed"] + all_batches_done
-        return cls(path, bundle, epochs, checkpoint["global_step"])
+        groups = checkpoint["optimizer_states"][0]["param_groups"]
+        optimizer = "muon" if any(group.get("muon") for group in groups) else "adamw"
+        return cls(path, bundle, epochs, checkpoint["global_step"], optimizer)
 
-    def check_model(self, shape: dict[str, Any]) -> None:
-        """UsageError unless the config describes the model in the checkpoint."""
-        stored = asdict(self.bundle.model.config)
+    def check_model(self, shape: dict[str, Any], optimizer: str) -> None:
+        """UsageError unless the config describes the model and optimizer in the checkpoint."""
+        stored = {**asdict(self.bundle.model.config), "optimizer": self.optimizer}
         changed = [
             f"{key} is {stored[key]} in the checkpoint, {value} in the config"
-            for key, value in shape.items()
+            for key, value in {**shape, "optimizer": optimizer}.items()
             if stored[key] != value
         ]
         if changed:
