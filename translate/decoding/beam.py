@@ -53,9 +53,9 @@ class BeamSearch(Search):
 
         score = log probability / pieces ** length_penalty
 
-    with eos among the pieces and natural logarithms: 0 compares sums, which favours short
-    outputs, and 1 means per piece ("Correcting Length Bias in Neural Machine Translation",
-    Murray and Chiang 2018, compare such rules).
+    with eos among the pieces and natural logarithms (the first rule of Wu et al. 2016, section 7;
+    their second adds 5 to the length). 0 compares sums, which favours short outputs; 1 compares
+    what a piece costs on average.
 
     A source is done as soon as nothing better can follow. A running hypothesis has log
     probability s <= 0 and can only lose, s' <= s, and it has at most L pieces when it ends: its
@@ -79,9 +79,13 @@ class BeamSearch(Search):
         """Args: those of `Search`, and
 
         beam: N, at least 1.
-        length_penalty: at least 0.
+        length_penalty: from 0 to 10.
         wanted: so many of the best hypotheses have to be certain, at most N.
         """
+        if beam < 1:
+            raise ValueError(f"beam must be at least 1, not {beam}")
+        if not 0 <= length_penalty <= 10:
+            raise ValueError(f"length_penalty must lie in [0, 10], not {length_penalty}")
         super().__init__(model, src, beam=beam, **options)
         if self._eos_id in options["never"]:
             raise ValueError(f"a beam search has to end, but never={options['never']} has eos")
