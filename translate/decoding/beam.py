@@ -6,6 +6,7 @@ B batch (sources still translated), R rows (hypotheses still running), V vocabul
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import torch
@@ -106,7 +107,8 @@ class BeamSearch(Search):
     def advance(self) -> None:
         """One piece more for every running hypothesis."""
         with evaluating(self._decoder.model):
-            log_probs = self._decoder.step(self._new).log_softmax(dim=-1)  # (R, V)
+            log_probs = self._decoder.step(self._new)  # (R, V), so large that it exists only once
+            torch.log_softmax(log_probs, dim=-1, out=log_probs)
             ends = log_probs[:, self._eos_id].tolist()
             self._hold_to_prefixes(log_probs)
             best = log_probs.topk(min(self._width, log_probs.shape[1]))  # (R, N)
@@ -139,7 +141,7 @@ class BeamSearch(Search):
                 for value, piece in offered
                 if value != -torch.inf  # not what the prefix rules out
             ]
-        candidates.sort(key=lambda candidate: -candidate[0])
+        candidates.sort(key=itemgetter(0), reverse=True)
         beam.running = []
         for log_probability, piece, parent in candidates[: self._width - len(beam.ended)]:
             child = ScoredHypothesis(
@@ -154,7 +156,7 @@ class BeamSearch(Search):
             else:
                 self._append(child, piece)
                 beam.running.append(child)
-        beam.ended.sort(key=lambda hypothesis: -hypothesis.score)
+        beam.ended.sort(key=attrgetter("score"), reverse=True)
         if len(beam.ended) >= self._wanted:
             to_beat = beam.ended[self._wanted - 1].score
             beam.running = [each for each in beam.running if self._best_possible(each) > to_beat]
