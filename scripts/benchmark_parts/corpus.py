@@ -128,14 +128,15 @@ def main() -> None:
         peaks[phase], resident[phase] = peak_bytes() / MIB, resident_bytes() / MIB
         clock = now
 
-    class TimedFiles(ParallelFiles):
-        def read(self, setting: str = "") -> Any:
-            corpus = super().read(setting)
-            done("read")
+    class TimedData(TranslationData):
+        def _read(self, name: str) -> Any:
+            corpus = super()._read(name)
+            if name == "train":
+                done("read")
             return corpus
 
-    data = TranslationData(
-        train=TimedFiles(Path(settings["source"]), Path(settings["target"])),
+    data = TimedData(
+        train=ParallelFiles(Path(settings["source"]), Path(settings["target"])),
         valid=ParallelFiles(*map(Path, settings["valid"])),
         tokenizer=Path(settings["tokenizer"]),
         batch_tokens=BATCH_TOKENS,

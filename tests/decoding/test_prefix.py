@@ -40,6 +40,12 @@ def test_a_decomposed_umlaut_is_the_same_character(index):
     assert Prefix.of("mu\u0308", index).rest == "▁m\u00fc"
 
 
+@pytest.mark.parametrize("invisible", ["\u00ad", "\u200b", "\ufeff"])
+def test_an_invisible_character_changes_no_prefix(index, invisible):
+    dotted = f"{invisible}Das i{invisible}st ein Bei{invisible}"
+    assert Prefix.of(dotted, index) == Prefix.of("Das ist ein Bei", index)
+
+
 def test_a_word_with_an_unknown_character_is_forced_as_it_is_encoded(index, tokenizer):
     prefix = Prefix.of("Das ist 日本", index)
     assert list(prefix.pieces) == tokenizer.encode("Das ist 日本")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import gzip
+import lzma
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import zstandard
 
 from translate.errors import UserError
-from translate.text.corpus import Pair, ParallelFiles, shuffled, split_by_source
-from translate.text.normalize import fold
+from translate.text.corpus import Corpus, Pair, ParallelFiles, read_corpus
+from translate.text.filters import Filters
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +30,10 @@ def table(folder, text: str, **settings) -> ParallelFiles:
     return ParallelFiles(tsv="a.tsv", **settings)
 
 
+def left_out(corpus: Corpus) -> list[str]:
+    return [str(entry) for entry in corpus.left_out]
+
+
 def refusal(files: ParallelFiles, setting: str = "") -> str:
     with pytest.raises(UserError) as caught:
         files.read(setting)
@@ -43,7 +47,7 @@ def refusal(files: ParallelFiles, setting: str = "") -> str:
 def test_line_n_of_one_file_translates_line_n_of_the_other(tmp_path):
     corpus = aligned(tmp_path, "one\ntwo\n", "eins\nzwei\n").read()
     assert corpus.pairs == [Pair("one", "eins"), Pair("two", "zwei")]
-    assert corpus.notes == []
+    assert corpus.left_out == []
 
 
 def test_pairs_hold_the_text_as_it_stands_in_the_file(tmp_path):  # S07
@@ -62,14 +66,15 @@ def test_a_line_blank_on_one_side_takes_its_partner_along_and_shifts_nothing(
 ):  # D03
     corpus = aligned(tmp_path, "1\n2\n3\n4\n5\n6\n", "a\nb\nc\n\ne\n \n").read()
     assert corpus.pairs == [Pair(*row) for row in ("1a", "2b", "3c", "5e")]
-    assert corpus.notes == ["a.en and a.de: left out 2 (blank target), first at a.de:4"]
+    assert left_out(corpus) == ["left out 2 (blank target), first at a.de:4: '4' / ''"]
 
 
 @pytest.mark.parametrize("blank", ["  ", "\u00a0", "\t", "\u200b", "\u00ad"])
 def test_lines_that_show_nothing_are_blank(tmp_path, blank):  # D04
     corpus = aligned(tmp_path, f"one\n{blank}\nthree\n", f"eins\n{blank}\ndrei\n").read()
     assert corpus.pairs == [Pair("one", "eins"), Pair("three", "drei")]
-    assert corpus.notes == ["a.en and a.de: left out 1 (blank on both sides), first at a.en:2"]
+    (entry,) = corpus.left_out
+    assert str(entry).startswith("left out 1 (blank on both sides), first at a.en:2: ")
 
 
 def test_windows_line_ends_on_one_side_give_the_same_pairs(tmp_path):  # D05
@@ -80,8 +85,8 @@ def test_windows_line_ends_on_one_side_give_the_same_pairs(tmp_path):  # D05
 def test_the_last_pair_is_kept_once_whatever_newlines_end_the_files(tmp_path):  # D15
     corpus = aligned(tmp_path, "one\ntwo", "eins\nzwei\n\n").read()
     assert corpus.pairs == [Pair("one", "eins"), Pair("two", "zwei")]
-    assert corpus.notes == [
-        "a.en and a.de: left out 1 (blank line at the end of one side), first at a.de:3"
+    assert left_out(corpus) == [
+        "left out 1 (blank line at the end of one side), first at a.de:3: ''"
     ]
 
 
@@ -117,13 +122,15 @@ def test_columns_are_selectable_and_swappable(tmp_path):  # D11
 def test_a_tab_inside_a_sentence_is_reported_by_line(tmp_path):  # D11
     corpus = table(tmp_path, "a\tb\tcc\na\tb\tb\tcc\na\tb\tcc\n").read()
     assert corpus.pairs == [Pair("a", "b")] * 2
-    assert corpus.notes == ["a.tsv: left out 1 (more columns than the usual 3), first at a.tsv:2"]
+    assert left_out(corpus) == [
+        r"left out 1 (more columns than the usual 3), first at a.tsv:2: 'a\tb\tb\tcc'"
+    ]
 
 
 def test_a_short_row_is_left_out_and_reported_by_line(tmp_path):  # D12
     corpus = table(tmp_path, "Go.\tGeh.\nHi.\nRun!\tLauf!\n").read()
     assert corpus.pairs == [Pair("Go.", "Geh."), Pair("Run!", "Lauf!")]
-    assert corpus.notes == ["a.tsv: left out 1 (fewer than 2 columns), first at a.tsv:2"]
+    assert left_out(corpus) == ["left out 1 (fewer than 2 columns), first at a.tsv:2: 'Hi.'"]
 
 
 def test_quotes_mean_nothing_in_a_table(tmp_path):
@@ -135,11 +142,64 @@ def test_quotes_mean_nothing_in_a_table(tmp_path):
 def test_blank_cells_and_blank_rows_are_counted_apart(tmp_path):  # D03 D04
     corpus = table(tmp_path, "a\tb\n\n\tc\nd\t\u200b\ne\tf\n").read()
     assert corpus.pairs == [Pair("a", "b"), Pair("e", "f")]
-    assert corpus.notes == [
-        "a.tsv: left out 1 (blank on both sides), first at a.tsv:2",
-        "a.tsv: left out 1 (blank source), first at a.tsv:3",
-        "a.tsv: left out 1 (blank target), first at a.tsv:4",
+    assert left_out(corpus) == [
+        "left out 1 (blank on both sides), first at a.tsv:2: '' / ''",
+        "left out 1 (blank source), first at a.tsv:3: '' / 'c'",
+        r"left out 1 (blank target), first at a.tsv:4: 'd' / '\u200b'",
     ]
+
+
+# Several sources
+
+
+def test_sources_in_a_list_are_read_one_after_the_other_each_pair_with_its_place(tmp_path):
+    files = [aligned(tmp_path, "one\n\n", "eins\n\n"), table(tmp_path, "\ntwo\tzwei\n")]
+    corpus = read_corpus(files, "data.train")
+    assert corpus.pairs == [Pair("one", "eins"), Pair("two", "zwei")]
+    assert [corpus.place(0), corpus.place(1)] == ["a.en:1", "a.tsv:2"]
+    assert left_out(corpus) == ["left out 2 (blank on both sides), first at a.en:2: '' / ''"]
+
+
+def test_a_source_without_pairs_shifts_no_place(tmp_path):
+    (tmp_path / "empty.tsv").write_bytes(b"")
+    empty = ParallelFiles(tsv="empty.tsv")
+    corpus = read_corpus([empty, table(tmp_path, "a\tb\n"), empty])
+    assert (corpus.pairs, corpus.place(0)) == ([Pair("a", "b")], "a.tsv:1")
+
+
+def test_a_duplicate_in_another_file_is_one_too(tmp_path):
+    files = [aligned(tmp_path, "one\n", "eins\n"), table(tmp_path, "one\teins\none\tein\n")]
+    corpus = read_corpus(files, filters=Filters())
+    assert corpus.pairs == [Pair("one", "eins"), Pair("one", "ein")]
+    assert left_out(corpus) == ["left out 1 (exact duplicates), first at a.tsv:1: 'one' / 'eins'"]
+    assert len(read_corpus(files).pairs) == 3
+
+
+def test_a_fault_in_a_list_names_the_source_by_its_number(tmp_path):
+    files = [table(tmp_path, "a\tb\n"), ParallelFiles(source="a.en")]
+    with pytest.raises(UserError, match=r"data\.train\[2\]\.target is not set"):
+        read_corpus(files, "data.train")
+    with pytest.raises(UserError, match=r"no\.tsv; set data\.train\[1\]\.tsv"):
+        read_corpus([ParallelFiles(tsv="no.tsv")], "data.train")
+    with pytest.raises(UserError, match=r"data\.train is an empty list: name a file"):
+        read_corpus([], "data.train")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, zstandard.compress])
+def test_every_form_may_be_compressed(tmp_path, compress):  # D16
+    contents = {
+        "tsv": "Go.\tGeh!\n",
+        "jsonl": '{"en": "Go.", "de": "Geh!"}\n',
+        "tmx": '<tmx><body><tu><tuv xml:lang="en"><seg>Go.</seg></tuv>'
+        '<tuv xml:lang="de"><seg>Geh!</seg></tuv></tu></body></tmx>',
+        "source": "Go.\n",
+        "target": "Geh!\n",
+    }
+    for name, text in contents.items():
+        (tmp_path / name).write_bytes(compress(text.encode()))
+    files = [ParallelFiles(**{name: name}) for name in ("tsv", "jsonl", "tmx")]
+    files.append(ParallelFiles(source="source", target="target"))
+    assert read_corpus(files).pairs == [Pair("Go.", "Geh!")] * 4
 
 
 # Settings
@@ -150,7 +210,7 @@ def test_nothing_left_is_refused_at_once_with_the_reason(tmp_path):  # T23
     assert "data.train" in message
     assert "blank target" in message
     assert "blank source" in message
-    assert "no lines" in refusal(table(tmp_path, ""))
+    assert "a.tsv holds none" in refusal(table(tmp_path, ""))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +222,13 @@ def test_nothing_left_is_refused_at_once_with_the_reason(tmp_path):  # T23
         ({"source": "a.en", "tsv": "a.tsv"}, ["d.tsv", "d.source"]),
         ({"source": "a.en", "target": "a.en"}, ["d.source", "d.target"]),
         ({"tsv": "a.tsv", "columns": (0, 1)}, ["d.columns", "[0, 1]"]),
-        ({"tsv": "a.tsv", "columns": (2, 2)}, ["d.columns"]),
+        ({"tsv": "a.tsv", "columns": (2, 2)}, ["d.columns", "both 2"]),
+        ({"tsv": "a.tsv", "jsonl": "a.jsonl"}, ["d.tsv and d.jsonl are both set"]),
+        ({"tmx": "a.tmx", "target": "a.de"}, ["d.tmx and d.target are both set"]),
+        ({"tmx": "a.tmx", "languages": ("en", "en")}, ["d.languages", "both en"]),
+        ({"tmx": "a.tmx", "columns": (2, 1)}, ["d.columns is set, but it belongs to tsv"]),
+        ({"tsv": "a.tsv", "fields": ("a", "b")}, ["d.fields", "jsonl or parquet or hub, not to"]),
+        ({"parquet": "a.parquet", "split": "test"}, ["d.split is set, but it belongs to hub"]),
         ({"source": "no.en", "target": "a.de"}, ["no.en", "d.source"]),
         ({"tsv": "no.tsv"}, ["no.tsv", "d.tsv"]),
     ],
@@ -170,88 +236,3 @@ def test_nothing_left_is_refused_at_once_with_the_reason(tmp_path):  # T23
 def test_a_wrong_setting_is_named(settings, names):  # D18
     message = refusal(ParallelFiles(**settings), "d")
     assert all(name in message for name in names)
-
-
-def test_the_section_is_readable_from_a_config_file(tmp_path):
-    from jsonargparse import ArgumentParser
-
-    path = tmp_path / "a.yaml"
-
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--train", type=ParallelFiles)
-    config = parser.parse_object({"train": {"tsv": str(path), "columns": [2, 1]}})
-    files = parser.instantiate(config).train
-    assert files == ParallelFiles(tsv=path, columns=(2, 1))
-
-
-# Splits
-
-pair_lists = st.lists(
-    st.builds(Pair, st.sampled_from("aAbcdefgh") | st.just(" a "), st.sampled_from("abxyz ")),
-    min_size=2,
-)
-
-
-def test_an_order_depends_on_the_seed_alone():
-    # Written down to notice a Python that draws otherwise: old runs could not be resumed.
-    assert shuffled(8, "seed") == [4, 0, 1, 3, 7, 6, 2, 5]
-    assert shuffled(8, "other") != shuffled(8, "seed")
-    assert sorted(shuffled(1000, "seed")) == list(range(1000))
-
-
-@given(pairs=pair_lists, held_out=st.integers(0, 5), seed=st.integers())
-def test_a_split_loses_nothing_and_shares_no_source(pairs, held_out, seed):  # D13 D14
-    try:
-        train, held = split_by_source(pairs, held_out=held_out, seed=seed)
-    except UserError:
-        return
-    assert Counter(train) + Counter(held) == Counter(pairs)
-    assert len(held) >= held_out
-    assert train
-    assert not {fold(pair.source) for pair in train} & {fold(pair.source) for pair in held}
-    assert all(fold(p.source) != fold(p.target) and fold(p.target) for p in held)
-
-
-def test_a_corpus_with_every_pair_twice_splits_without_overlap():  # D13
-    pairs = [Pair(f"s {n}", f"t {n}") for n in range(50)]
-    doubled = [*pairs, *(Pair(p.source.upper() + " ", p.target) for p in pairs)]
-    train, held = split_by_source(doubled, held_out=10, seed=1)
-    assert (len(train), len(held)) == (90, 10)
-    assert not {fold(pair.source) for pair in train} & {fold(pair.source) for pair in held}
-
-
-def test_blank_and_copied_pairs_are_never_held_out():  # D14
-    pairs = [Pair(f"s{n}", f"t{n}") for n in range(80)]
-    pairs += [Pair(f"c{n}", f"C{n} ") for n in range(10)] + [Pair("b", "\u200b")] * 10
-    train, held = split_by_source(pairs, held_out=80, seed=0)
-    assert sorted(held) == sorted(pairs[:80])
-    assert len(train) == 20
-
-
-def test_a_split_is_the_same_each_time_and_another_with_another_seed():
-    pairs = [Pair(f"s{n}", f"t{n}") for n in range(100)]
-    first = split_by_source(pairs, held_out=10, seed=0)
-    assert split_by_source(pairs, held_out=10, seed=0) == first
-    assert split_by_source(pairs, held_out=10, seed=1) != first
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_two_and_three_pairs_leave_something_to_train_on(count):  # D14
-    pairs = [Pair(f"s{n}", f"t{n}") for n in range(count)]
-    train, held = split_by_source(pairs, held_out=1, seed=0)
-    assert (len(train), len(held)) == (count - 1, 1)
-
-
-@pytest.mark.parametrize(("count", "held_out"), [(1, 1), (3, 3), (3, 500)])
-def test_a_split_that_leaves_nothing_is_refused(count, held_out):  # D14
-    pairs = [Pair(f"s{n}", f"t{n}") for n in range(count)]
-    with pytest.raises(UserError, match=f"cannot hold out {held_out} of {count} pairs"):
-        split_by_source(pairs, held_out=held_out, seed=0)
-
-
-def test_a_single_pair_is_told_to_bring_validation_data_and_not_to_hold_out_fewer():
-    with pytest.raises(UserError) as caught:
-        split_by_source([Pair("One", "Eins")], held_out=1, seed=1)
-    assert "1 different sentence could" in str(caught.value)
-    assert "set data.valid" in str(caught.value)
-    assert "fewer" not in str(caught.value)

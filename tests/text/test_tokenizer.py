@@ -176,6 +176,16 @@ def test_decomposed_umlauts_are_the_pieces_of_composed_ones(tokenizer):
     assert tokenizer.encode("schla\u0308ft") == tokenizer.encode("schläft")
 
 
+@pytest.mark.parametrize("invisible", ["\u00ad", "\u200b", "\ufeff"])
+def test_an_invisible_character_in_corpus_or_source_changes_nothing(tokenizer, invisible):
+    source = f"{invisible}Die Kat{invisible}ze schläft{invisible}"
+    assert tokenizer.encode(source) == tokenizer.encode("Die Katze schläft")
+    plain = [f"Die Katze schläft {n}" for n in range(9)]
+    dotted = [text.replace("tz", f"t{invisible}z") for text in plain]
+    models = [Tokenizer.train(texts, vocab_size=60)[0] for texts in (plain, dotted)]
+    assert models[0].fingerprint() == models[1].fingerprint()
+
+
 @pytest.mark.parametrize("space", [" ", "\u00a0", "\u202f"])
 def test_a_number_and_its_word_keep_their_space(space):  # S08
     text = f"am 25.{space}September"

@@ -7,6 +7,7 @@ import copy
 import io
 import os
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +151,12 @@ def finished(tiny, tmp_path_factory) -> Outcome:
     config["trainer"]["max_epochs"] = 2
     del config["translations"]
     return command(tmp_path_factory.mktemp("finished"), "fit", config)
+
+
+@pytest.fixture
+def trained(finished, tmp_path) -> Path:
+    """The folder of a copy of that run, for a command that writes into it."""
+    return shutil.copytree(finished.folder, tmp_path / "trained" / "version_0")
 
 
 class Watcher(Callback):

@@ -30,13 +30,22 @@ def data(tmp_path):
     return make
 
 
+@pytest.fixture
+def valid(tmp_path) -> ParallelFiles:
+    (tmp_path / "valid.tsv").write_text("A new one.\tEin neuer.\n", encoding="utf-8")
+    return ParallelFiles(tsv=tmp_path / "valid.tsv")
+
+
 LINES = [f"sentence number {n}\tSatz Nummer {n}" for n in range(50)]
 
 
-def test_a_very_long_line_is_left_out_counted_and_makes_no_big_batch(data, capsys):  # T21
-    module = data([*LINES, "word " * 5000 + "\tWort"], batch_tokens=300)
+def test_a_very_long_line_is_left_out_counted_and_makes_no_big_batch(data, valid, capsys):  # T21
+    long = "word " * 5000
+    module = data([*LINES, f"{long}\t{long}x"], batch_tokens=300, valid=valid)
     module.setup("fit")
-    assert "train: left out 1 of" in capsys.readouterr().err
+    (said,) = (line for line in capsys.readouterr().err.splitlines() if "left out" in line)
+    assert said.startswith("data.train: left out 1 of 51 pairs longer than max_length 256 (pieces")
+    assert "/train.tsv:51: 'word word " in said
     for batch in module.train_dataloader():
         assert batch.src.numel() + batch.tgt_in.numel() <= 300
 
@@ -60,24 +69,94 @@ def test_nothing_left_to_validate_on_stops_at_once(data, tmp_path):  # T23
         module.setup("fit")
 
 
-def test_without_validation_files_a_tenth_is_held_out_and_not_trained_on(data):
+def test_without_other_files_a_tenth_each_is_held_out_and_not_trained_on(data, capsys):  # D13
     module = data(LINES)
     module.setup("fit")
-    held_out = {pair.source for pair in module.valid_pairs}
-    assert len(held_out) == 5
-    assert len(module._train) == 45
-    assert not held_out & {module.tokenizer.decode(item.source) for item in module._train}
+    valid = {pair.source for pair in module.valid_pairs}
+    train = {module.tokenizer.decode(example.source) for example in module._train}
+    test = {pair.source for pair in data(LINES).read("test")}
+    assert (len(train), len(valid), len(test)) == (40, 5, 5)
+    assert len(train | valid | test) == 50
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "data.valid is not set: held out 5 pairs of data.train (seed 0)",
+        "data.test is not set: held out 5 pairs of data.train (seed 0)",
+    ]
 
 
-def test_blank_references_are_left_out_and_counted(data, capsys):  # M04
-    module = data([*LINES, "no translation\t \u00a0"])
-    assert len(module.read("train")) == 50
-    assert "left out 1 (blank target), first at" in capsys.readouterr().err
+@pytest.mark.parametrize("given", ["valid", "test"])
+def test_nothing_is_held_out_for_files_that_are_there(data, valid, given):
+    module = data(LINES, **{given: valid})
+    module.setup("fit")
+    assert len(module._train) == {"valid": 50, "test": 45}[given]
+    assert [pair.source for pair in module.read(given)] == ["A new one."]
 
 
-def test_no_data_says_what_to_set(data):
+@pytest.mark.parametrize("count", [2, 9])
+def test_few_pairs_are_left_to_train_on_and_not_held_out_for_testing(data, count):  # D14
+    module = data(LINES[:count])
+    module.setup("fit")
+    assert (len(module._train), len(module._valid)) == (count - 1, 1)
+    with pytest.raises(UserError, match=r"no data to read: set data\.test"):
+        module.read("test")
+
+
+def test_blank_references_are_left_out_and_counted(data, tmp_path, capsys):  # M04
+    (tmp_path / "test.tsv").write_text("a\tb\nno translation\t \u00a0\n", encoding="utf-8")
+    module = data(LINES, test=ParallelFiles(tsv=tmp_path / "test.tsv"))
+    assert len(module.read("test")) == 1
+    assert capsys.readouterr().err == (
+        f"data.test: left out 1 (blank target), first at {tmp_path}/test.tsv:2: "
+        "'no translation' / ' \\xa0'\n"
+    )
+
+
+FAULTY = ["This is no German text.\tThis is no German text.", "Yes.\t" + "Nein. " * 20, LINES[0]]
+
+
+def test_training_pairs_are_filtered_and_each_reason_is_told_in_a_line(data, valid, capsys):
+    module = data([*LINES, *FAULTY], valid=valid)
+    module.setup("fit")
+    path = module.files["train"].tsv
+    assert len(module._train) == 50
+    assert capsys.readouterr().err.splitlines()[:3] == [
+        "data.train: left out 1 (a copy of the source, more than 3 words), "
+        f"first at {path}:51: 'This is no German text.' / 'This is no German text.'",
+        "data.train: left out 1 (one side more than 4 times as long), "
+        f"first at {path}:52: 'Yes.' / 'Nein. Nein. Nein. Nein. Nein. Nein. Nein. Nein. N…'",
+        f"data.train: left out 1 (exact duplicates), first at {path}:53: "
+        "'sentence number 0' / 'Satz Nummer 0'",
+    ]
+
+
+def test_pairs_to_validate_and_test_on_are_not_filtered(data, tmp_path, capsys):
+    (tmp_path / "odd.tsv").write_text("".join(f"{line}\n" for line in [*FAULTY, LINES[0]]))
+    odd = ParallelFiles(tsv=tmp_path / "odd.tsv")
+    module = data(LINES, valid=odd, test=odd)
+    module.setup("fit")
+    assert len(module._valid) == len(module.read("test")) == 4
+    assert "left out" not in capsys.readouterr().err
+
+
+def test_sources_of_several_forms_are_one_corpus(data, valid, tmp_path):
+    (tmp_path / "more.jsonl").write_text('{"en": "More.", "de": "Mehr."}\n')
+    module = data(LINES, valid=valid)
+    module.files["train"] = [module.files["train"], ParallelFiles(jsonl=tmp_path / "more.jsonl")]
+    module.setup("fit")
+    assert len(module._train) == 51
+
+
+def test_the_tokenizer_is_trained_on_a_file_whose_name_has_space_and_comma(tmp_path):  # S11
+    path = tmp_path / "my data, v1" / "train.tsv"
+    path.parent.mkdir()
+    path.write_text("".join(f"{line}\n" for line in LINES))
+    module = TranslationData(ParallelFiles(tsv=path), vocab_size=200)
+    module.setup("fit")
+    assert not module.tokenizer.unknown("Satz Nummer 7 sentence number 9")
+
+
+def test_no_data_says_what_to_set(data, valid):
     with pytest.raises(UserError, match=r"set data\.test"):
-        data(LINES).read("test")
+        data(LINES, valid=valid).read("test")
 
 
 def test_spawned_persistent_workers_give_the_batches_of_none_in_every_epoch(data, monkeypatch):
@@ -99,12 +178,12 @@ def test_spawned_persistent_workers_give_the_batches_of_none_in_every_epoch(data
         multiprocessing.set_start_method(method, force=True)
 
 
-def test_hidden_files_are_no_challenge(data, tmp_path):
+def test_hidden_files_are_no_challenge(data, tmp_path):  # D09
     folder = tmp_path / "challenge"
     folder.mkdir()
     module = data(LINES, challenge=folder)
     with pytest.raises(UserError, match=r"no \.tsv files"):
         module.challenge_files()
-    for name in ("b.tsv", "a.tsv", ".hidden.tsv", "README.md"):
+    for name in ("b.tsv", "a.tsv", "._a.tsv", ".DS_Store", "README.md"):
         (folder / name).write_text("a\tb\n")
     assert [path.name for path in module.challenge_files()] == ["a.tsv", "b.tsv"]

@@ -1,4 +1,4 @@
-"""`translate validate` and `translate test`."""
+"""Translating and scoring, `translate validate`, and what both commands refuse."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from translate.decoding.translator import Translation
-from translate.text.corpus import Pair
+from translate.decoding.translation import Translation
+from translate.text.corpus import Pair, ParallelFiles
 from translate.training.evaluate import evaluate
 
 
@@ -19,8 +19,8 @@ class Echo:
     def __init__(self, *outputs: str, **flags) -> None:
         self.outputs, self.flags = outputs, flags
 
-    def translate_detailed(self, sentences: list[str]) -> list[Translation]:
-        self.seen = sentences
+    def translate_detailed(self, sentences: list[str], **search) -> list[Translation]:
+        self.seen, self.search = sentences, search
         return [Translation(text, [], **self.flags) for text in self.outputs]
 
 
@@ -34,6 +34,14 @@ def test_the_translator_sees_sources_only():  # T03 G10
     assert (result.scores.exact, result.notes) == (1, [])
 
 
+def test_the_search_is_passed_on():
+    translator = Echo("Eine Katze.", "Wien")
+    evaluate(translator, PAIRS, beam=4, length_penalty=0.5)
+    assert translator.search == {"beam": 4, "length_penalty": 0.5}
+    evaluate(translator, PAIRS)
+    assert translator.search["beam"] == 1
+
+
 def test_what_a_reader_should_know_is_noted():  # M08
     odd = {"dropped": "x", "unknown": ["2", "0"], "limit_reached": True}
     notes = evaluate(Echo("One cat.", "Berlin", **odd), PAIRS).notes
@@ -44,31 +52,37 @@ def test_what_a_reader_should_know_is_noted():  # M08
     assert "2 of 2 translations equal their source" in notes[3]
 
 
-def test_test_prints_scores_with_signatures_and_counts(run, settings, finished):  # M07
-    for given in (finished.folder, finished.folder.parent, finished.folder / "checkpoints"):
-        outcome = run("test", settings, "--ckpt_path", given)
-        assert outcome.code == 0
-        lines = outcome.out.splitlines()
-        assert lines[0] == "test: 4 sentences, greedy"
-        assert lines[1].startswith("BLEU ")
-        assert "nrefs:1|case:mixed" in lines[1]
-        assert "version:" in lines[1]
-        assert lines[2].startswith("chrF ")
-        assert "nc:6" in lines[2]
-        assert lines[3].startswith("exactly right 0.0% (0 of 4)")
-        assert len(lines) == 4
-        assert outcome.err.startswith(f"model: {finished.folder}/checkpoints/best.ckpt")
+def test_odd_outputs_are_counted_only_where_all_is_asked_for():
+    outputs = ("Eine Katze Katze Katze Katze.", "Berlin")
+    result = evaluate(Echo(*outputs, limit_reached=True), PAIRS, full=True)
+    assert result.counts == {"limit_reached": 2, "copied_source": 1, "repeats_itself": 1}
+    quick = evaluate(Echo(*outputs), PAIRS)  # as in validation: nothing that takes time
+    assert quick.counts == {}
+    assert all(metric.interval is None for metric in quick.scores.metrics.values())
 
 
-def test_each_challenge_file_has_a_line(run, settings, finished, tmp_path):
-    folder = tmp_path / "sets"
-    folder.mkdir()
-    for name in ("gender", "articles"):
-        (folder / f"{name}.tsv").write_text("The cat\tDie Katze\nA cat\tEine Katze\n")
-    outcome = run("test", settings, "--ckpt_path", finished.folder, "--data.challenge", folder)
-    table = outcome.out.splitlines()[5:]
-    assert [line.split()[0] for line in table] == ["challenge", "articles", "gender"]
-    assert all("(0 of 2)" in line for line in table[1:])
+def test_an_output_that_repeats_what_its_source_repeats_is_not_odd():
+    pairs = [Pair("No, no, no, no!", "Nein, nein, nein, nein!")]
+    result = evaluate(Echo("Nein, nein, nein, nein!"), pairs, full=True)
+    assert result.counts["repeats_itself"] == 0
+
+
+def test_swapped_files_are_noticed_without_a_single_copy():  # M08
+    german = ["Die Katze schläft im Haus.", "Wir gehen heute nach Hause."]
+    english = ["The cat sleeps in the house.", "We are going home today."]
+    model = Echo("Die Katze im Hausen.", "Wir gehen nach Hause heute.")  # German, whatever it reads
+    swapped = evaluate(model, [Pair(*row) for row in zip(german, english, strict=True)], full=True)
+    assert swapped.notes[0].startswith("warning: the translations are more like their sources (")
+    assert swapped.notes[0].endswith("): are source and target swapped?")
+    right = evaluate(model, [Pair(*row) for row in zip(english, german, strict=True)], full=True)
+    assert right.notes == []
+
+
+def test_one_text_on_both_sides_is_noticed():  # M08
+    pairs = [Pair("One cat.", "One cat."), Pair("Two cats.", "Two  cats."), Pair("A", "B")]
+    notes = evaluate(Echo("Eine Katze.", "Zwei Katzen.", "B"), pairs, full=True).notes
+    expected = "warning: 2 of 3 references equal their source: is the same text given twice?"
+    assert notes == [expected]
 
 
 def test_without_a_path_the_newest_finished_run_is_taken_and_named(run, settings):
@@ -108,12 +122,32 @@ def test_ctrl_c_while_validating_ends_quietly(run, settings, finished, monkeypat
     assert outcome.err.splitlines() == [f"model: {finished.folder}/checkpoints/best.ckpt"]
 
 
-def test_sources_too_long_for_the_model_are_cut_and_counted(run, settings, finished, tmp_path):
+def test_sources_too_long_for_the_model_are_cut_and_counted_once(run, settings, trained, tmp_path):
     (tmp_path / "test.tsv").write_text("the cat " * 50 + "\tdie Katze\nThe cat\tDie Katze\n")
-    args = ("--ckpt_path", finished.folder, "--data.test.tsv", "test.tsv")
-    outcome = run("test", settings, *args)
-    assert "test: 1 of 2 sources are longer than max_length and were cut" in outcome.err
+    outcome = run("test", settings, "--ckpt_path", trained, "--data.test.tsv", "test.tsv")
+    lines = [line for line in outcome.err.splitlines() if "max_length" in line]
+    assert lines == ["test, greedy: 1 of 2 sources are longer than max_length and were cut"]
     assert "Warning" not in outcome.err
+
+
+def test_other_references_change_scores_and_no_translation(
+    run, settings, finished, tmp_path
+):  # T03
+    for name, change in {"as they are": str, "other": lambda text: "x" * len(text)}.items():
+        pairs = ParallelFiles(tsv=settings["data"]["valid"]["tsv"]).read().pairs
+        text = "".join(f"{source}\t{change(target)}\n" for source, target in pairs)
+        (tmp_path / f"{name}.tsv").write_text(text)
+    outcomes = [
+        run("validate", settings, "--ckpt_path", finished.folder, "--data.valid.tsv", f"{name}.tsv")
+        for name in ("as they are", "other")
+    ]
+    shown = [
+        [line for line in outcome.err.splitlines() if line.startswith("output")]
+        for outcome in outcomes
+    ]
+    assert len(shown[0]) == 3
+    assert shown[0] == shown[1]
+    assert outcomes[0].out != outcomes[1].out
 
 
 def test_a_test_set_that_the_config_does_not_name_is_asked_for(run, settings, finished):

@@ -11,7 +11,7 @@ import yaml
 
 from translate.training.evaluate import Evaluation
 from translate.training.resume import Resumed
-from translate.training.scores import Scores
+from translate.training.scores import Metric, Scores
 
 
 def train(run, watcher, settings, *args):
@@ -120,8 +120,9 @@ def scripted(monkeypatch, *bleus):
     values = iter(bleus)
 
     def evaluate(translator, pairs):
-        scores = Scores(len(pairs), next(values), 0.0, 0, "", "")
-        return Evaluation([""] * len(pairs), scores, [])
+        metrics = {"BLEU": Metric(next(values), ""), "chrF": Metric(0.0, "")}
+        scores = Scores(len(pairs), metrics, length_ratio=1.0, exact=0)
+        return Evaluation([""] * len(pairs), scores, notes=[], counts={})
 
     monkeypatch.setattr("translate.training.callbacks.evaluate", evaluate)
 

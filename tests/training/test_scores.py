@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 
 from translate.errors import UserError
-from translate.training.scores import copying, score
+from translate.training.scores import copying, repeats_itself, score
 
 REFERENCES = ["Das ist ein Beispiel.", "Die Katze schläft im Haus.", "Wir gehen heute nach Hause."]
 
@@ -20,9 +20,51 @@ def test_the_scores_are_those_of_sacrebleu_on_the_text_as_it_is():  # M07
     assert scores.bleu == sacrebleu.corpus_bleu(outputs, [REFERENCES]).score
     assert scores.chrf == sacrebleu.corpus_chrf(outputs, [REFERENCES]).score
     assert (scores.exact, scores.sentences) == (1, 3)
+    assert list(scores.metrics) == ["BLEU", "chrF"]
     for part in ("nrefs:1", "case:mixed", "tok:13a", "smooth:exp", "version:"):
-        assert part in scores.bleu_signature
-    assert "nc:6" in scores.chrf_signature
+        assert part in scores.metrics["BLEU"].signature
+    assert "nc:6" in scores.metrics["chrF"].signature
+
+
+def test_all_scores_have_intervals_that_are_always_the_same():  # M07
+    outputs = ["Das ist ein Beispiel.", "die Katze schläft.", "Heute gehen wir nach Hause."]
+    scores = score(outputs, REFERENCES, full=True)
+    assert scores == score(outputs, REFERENCES, full=True)
+    assert list(scores.metrics) == ["BLEU", "BLEU lowercase", "chrF"]
+    assert scores.bleu == score(outputs, REFERENCES).bleu
+    lower = sacrebleu.corpus_bleu(outputs, [REFERENCES], lowercase=True).score
+    assert scores.metrics["BLEU lowercase"].value == lower > scores.bleu
+    assert "case:lc" in scores.metrics["BLEU lowercase"].signature
+    for metric in scores.metrics.values():
+        assert "bs:1000|seed:12345" in metric.signature
+        low, high = metric.interval
+        assert 0 <= low < metric.value < high <= 100
+
+
+def test_the_interval_shrinks_with_the_root_of_the_number_of_sentences():
+    outputs = ["Das ist ein Beispiel.", "Die Katze schläft im Garten.", "Wir gehen nach Hause."]
+    widths = []
+    for times in (10, 160):
+        low, high = score(outputs * times, REFERENCES * times, full=True).metrics["chrF"].interval
+        widths.append(high - low)
+    assert widths[0] / widths[1] == pytest.approx(4, rel=0.2)
+
+
+def test_a_large_set_has_fewer_resamples_and_says_so(monkeypatch):
+    monkeypatch.setattr("translate.training.scores._DRAWN_SENTENCES", 120)
+    assert "bs:40|" in score(REFERENCES, REFERENCES, full=True).metrics["chrF"].signature
+
+
+def test_resamples_without_a_single_match_have_an_interval_too():
+    """sacreBLEU 2.6: TypeError, "don't know how to coerce float and float32"."""
+    low, high = score(["Ja", "Nein"], ["Ja", "Doch"], full=True).metrics["BLEU"].interval
+    assert low < 1
+    assert high > 50
+
+
+def test_the_length_ratio_tells_outputs_that_are_too_short():
+    assert score(REFERENCES, REFERENCES).length_ratio == 1
+    assert score([text.split()[0] for text in REFERENCES], REFERENCES).length_ratio == 3 / 17
 
 
 def test_perfect_output_scores_100_and_capitals_count():  # M07
@@ -35,17 +77,31 @@ def test_sentences_too_short_for_four_words_are_scored_by_what_they_have():  # M
     scores = score(references, references)
     assert scores.bleu == pytest.approx(100)
     assert scores.exact_share == 1
-    assert "eff:yes" in scores.bleu_signature
+    assert "eff:yes" in scores.metrics["BLEU"].signature
     assert score(["Guten Abend", "Vielen Dank", "Nein"], references).bleu < 100
     # Ordinary references are scored the ordinary way, whatever comes out.
-    assert "eff:no" in score(["Ja"] * 3, REFERENCES).bleu_signature
+    assert "eff:no" in score(["Ja"] * 3, REFERENCES).metrics["BLEU"].signature
+    # In upper and lower case alike, and by what can be drawn from them.
+    lower = score(["guten tag", "vielen dank", "ja"], references, full=True).metrics
+    assert lower["BLEU lowercase"].value == pytest.approx(100)
+    assert lower["BLEU lowercase"].interval == (100, 100)
 
 
 @pytest.mark.parametrize("empty", [0, 1, 2])
 def test_an_empty_output_lowers_the_score_wherever_it_stands(empty):  # M03
     outputs = ["" if row == empty else text for row, text in enumerate(REFERENCES)]
     assert 0 < score(outputs, REFERENCES).bleu < 100
-    assert score(["", "", ""], REFERENCES).bleu == 0
+    nothing = score(["", "", ""], REFERENCES, full=True)
+    assert nothing.bleu == nothing.chrf == nothing.length_ratio == 0
+    assert nothing.metrics["BLEU"].interval == (0, 0)
+
+
+def test_a_blank_reference_counts_as_no_words():  # M04
+    references = [REFERENCES[0], "", REFERENCES[2]]
+    wordy, silent = score(REFERENCES, references, full=True), score(references, references)
+    assert 0 < wordy.bleu < silent.bleu == pytest.approx(100)
+    assert wordy.length_ratio > 1
+    assert score(REFERENCES, ["", "", ""], full=True).bleu == 0
 
 
 def test_nothing_to_score_and_unequal_counts_are_refused():  # M03 M06
@@ -71,3 +127,34 @@ def test_outputs_that_equal_their_sources_are_noticed():  # M08
     assert "3 of 3 translations equal their source" in copying(sources, sources)
     assert copying(sources, ["Eine Katze.", "Zwei Katzen.", "Berlin"]) == ""
     assert copying([], []) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das ist sehr sehr sehr schön.",
+        "Ein Mann sitzt auf einem Tisch auf einem Tisch, auf einem Tisch",
+        "Nein! nein, NEIN",
+        "ein Kind und ein Hund und ein Kind und ein Hund und ein Kind und ein Hund und",
+        "Die Fahrfahrfahrfahrt",
+        "Haaaallo",
+    ],
+)
+def test_text_that_goes_round_in_circles_repeats_itself(text):
+    assert repeats_itself(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "...",
+        "Leute, die die Katze sehen, die die Maus sieht",
+        "sehr, sehr schön und sehr, sehr groß",
+        "auf dem Tisch auf dem Tisch",
+        "ein Hund, ein Kind, ein Haus",
+        "1000000 Schifffahrten zum Kuckuck",
+    ],
+)
+def test_ordinary_text_does_not_repeat_itself(text):
+    assert not repeats_itself(text)

@@ -204,6 +204,26 @@ def test_the_shipped_config_is_valid_and_names_files_that_exist(tmp_path, reques
 
 
 @pytest.mark.parametrize("name", ["train", "valid", "test"])
+def test_a_list_of_sources_keeps_its_paths_relative_to_the_config(name, tmp_path):  # L06
+    config = tmp_path / "conf" / "my.yaml"
+    config.parent.mkdir()
+    config.write_text(
+        f"data:\n  {name}:\n  - {{tsv: a.tsv, columns: [2, 1]}}\n  - {{source: a, target: ../b}}\n"
+    )
+    first, second = yaml.safe_load(printed("--config", config))["data"][name]
+    assert (first["tsv"], first["columns"]) == (str(tmp_path / "conf" / "a.tsv"), [2, 1])
+    assert second["source"] == str(tmp_path / "conf" / "a")
+    assert Path(second["target"]).resolve() == (tmp_path / "b").resolve()
+
+
+def test_a_byte_order_mark_before_a_config_is_no_part_of_a_key(tmp_path):  # D06
+    path = tmp_path / "my.yaml"
+    path.write_bytes("\ufeffdata:\n  train: {tsv: a.tsv}\n".encode())
+    values = yaml.safe_load(printed("--config", path))
+    assert values["data"]["train"]["tsv"] == str(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize("name", ["train", "valid", "test"])
 def test_a_file_name_where_a_section_belongs_is_told_what_to_write(run, settings, name):
     settings["data"][name] = "three.tsv"
     refused(run("fit", settings), 2, f"my.yaml: data.{name}: ", "write {tsv: three.tsv}")

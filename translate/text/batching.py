@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from translate.errors import UserError
-from translate.text.corpus import Pair, shuffled
+from translate.text.corpus import Pair
+from translate.text.split import shuffled
 from translate.text.tokenizer import Tokenizer
 
 

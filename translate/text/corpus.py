@@ -1,17 +1,19 @@
-"""Aligned text of every format to pairs: two line-aligned files, or one tab-separated file."""
+"""Parallel text of every format to pairs."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-from collections.abc import Sequence
+import dataclasses
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from translate.errors import UsageError, UserError
-from translate.text.lines import read_lines
-from translate.text.normalize import fold, normalize
+from translate.text.filters import Filters, LeftOut, PairFilter, Tally
+from translate.text.formats import Row, aligned_rows, table_rows
+from translate.text.records import hub_rows, json_rows, parquet_rows
 
 
 class Pair(NamedTuple):
@@ -23,21 +25,47 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Pairs in file order, and one line a reason for what was left out."""
+    """Pairs in the order of the files, where each comes from, and what was left out.
+
+    Args:
+        pairs: the text as it stands in the files.
+        left_out: one entry a reason.
+        lines: of each pair, its line in its file (of the source, where there are two).
+        starts: of each file, the index of its first pair and its name.
+    """
 
     pairs: list[Pair]
-    notes: list[str]
+    left_out: list[LeftOut]
+    lines: array[int]
+    starts: list[tuple[int, str]]
+
+    def place(self, index: int) -> str:
+        """Where a pair stands: "FILE:LINE"."""
+        start = bisect_right(self.starts, index, key=lambda entry: entry[0]) - 1
+        return f"{self.starts[start][1]}:{self.lines[index]}"
 
 
 @dataclass
 class ParallelFiles:
-    """Where parallel text lies: `source` and `target` line by line, or one `tsv`.
+    """Where parallel text lies: `source` and `target` line by line, or one of the other forms.
+
+    Files may be plain or compressed (gzip, xz, zstandard), whatever their names say. Text is
+    UTF-8; XML says itself what it is.
 
     Args:
-        source: file with one source sentence a line, plain or gzip, UTF-8.
+        source: file with one source sentence a line.
         target: file with its translations, line for line.
-        tsv: instead of both, a file with a pair a line, separated by tabs; quotes mean nothing.
+        tsv: a file with a pair a line, separated by tabs; quotes mean nothing.
         columns: which columns of `tsv` hold source and target, counted from 1.
+        tmx: a translation memory.
+        languages: codes of source and target in `tmx`; "en" means "en-US" and "EN" too.
+        jsonl: a file with a JSON object a line.
+        parquet: a Parquet file; needs the datasets library.
+        hub: name of a dataset of the Hugging Face hub, which is downloaded; needs that library too.
+        subset: which configuration of the `hub` dataset, "de-en" for example.
+        split: which part of the `hub` dataset.
+        fields: names of source and target in `jsonl`, `parquet` or `hub`; "translation.en" is
+            "en" within "translation".
 
     In a YAML file a relative path is meant from that file, elsewhere from the working directory.
     """
@@ -46,42 +74,46 @@ class ParallelFiles:
     target: Path | None = None
     tsv: Path | None = None
     columns: tuple[int, int] = (1, 2)
+    tmx: Path | None = None
+    languages: tuple[str, str] = ("en", "de")
+    jsonl: Path | None = None
+    parquet: Path | None = None
+    hub: str | None = None
+    subset: str | None = None
+    split: str = "train"
+    fields: tuple[str, str] = ("en", "de")
 
     def read(self, setting: str = "") -> Corpus:
-        """Read the pairs. `setting` is the section's name ("data.train"), for messages only.
+        """The pairs of this source alone, without filters: see `read_corpus`."""
+        return read_corpus(self, setting)
 
-        A pair that is blank on either side is left out and counted; so is a row with too few or
-        too many columns. "Blank" is what `normalize` leaves nothing of.
+    @property
+    def names(self) -> tuple[str, str]:
+        """The files of the source and of the target, which may be the same one."""
+        single = self.tsv or self.tmx or self.jsonl or self.parquet or self.hub
+        return (str(single), str(single)) if single else (str(self.source), str(self.target))
+
+    def rows(self, setting: str, left_out: Tally) -> Iterator[Row]:
+        """(line, source, target), blank ones too; what is no pair goes to `left_out`.
 
         Raises:
-            UserError: contradicting settings, an unreadable file, unequal line counts, no pairs.
+            UserError: see `read_corpus`.
         """
         self.check(setting)
         prefix = f"{setting}." if setting else ""
-        left_out = _LeftOut()
         if self.tsv is not None:
-            name = str(self.tsv)
-            rows = self._table_rows(read_lines(self.tsv, f"{prefix}tsv"), left_out)
-            places = (name, name)
-        else:
-            name = f"{self.source} and {self.target}"
-            rows = self._aligned_rows(prefix, left_out)
-            places = (str(self.source), str(self.target))
-        pairs = []
-        for number, pair in rows:
-            blank = [not normalize(side) for side in pair]
-            if all(blank):
-                left_out.add("blank on both sides", places[0], number)
-            elif any(blank):
-                side = blank.index(True)
-                left_out.add(f"blank {('source', 'target')[side]}", places[side], number)
-            else:
-                pairs.append(pair)
-        notes = left_out.notes(name)
-        if not pairs:
-            reason = "; ".join(notes) or f"{name}: no lines"
-            raise UserError(f"no sentence pairs in {setting or 'the data'}: {reason}")
-        return Corpus(pairs, notes)
+            return table_rows(self.tsv, self.columns, prefix, left_out)
+        if self.tmx is not None:
+            from translate.text.tmx import tmx_rows  # lxml is slow to import
+
+            return tmx_rows(self.tmx, self.languages, prefix, left_out)
+        if self.jsonl is not None:
+            return json_rows(self.jsonl, self.fields, prefix, left_out)
+        if self.parquet is not None:
+            return parquet_rows(self.parquet, self.fields, prefix, left_out)
+        if self.hub is not None:
+            return hub_rows(self.hub, self.subset, self.split, self.fields, prefix, left_out)
+        return aligned_rows(self.source, self.target, prefix, left_out)
 
     def check(self, setting: str = "") -> None:
         """Refuse settings that contradict each other, before any file is opened.
@@ -90,133 +122,97 @@ class ParallelFiles:
             UsageError: with what to set.
         """
         prefix = f"{setting}." if setting else ""
-        aligned = [name for name in ("source", "target") if getattr(self, name) is not None]
-        if self.tsv is not None and aligned:
+        given = [
+            name
+            for name in ("tsv", "tmx", "jsonl", "parquet", "hub", "source", "target")
+            if getattr(self, name) is not None
+        ]
+        if len(given) > 1 and given != ["source", "target"]:
             raise UsageError(
-                f"{prefix}tsv and {prefix}{aligned[0]} are both set: give either one tsv file "
+                f"{prefix}{given[0]} and {prefix}{given[1]} are both set: give either one file "
                 "or a source and a target file"
             )
-        if self.tsv is None and len(aligned) < 2:
-            missing = "source" if "source" not in aligned else "target"
-            hint = "" if aligned else f", or {prefix}tsv for one file with both"
+        if not given or given in (["source"], ["target"]):
+            missing = "target" if given == ["source"] else "source"
+            hint = "" if given else f", or {prefix}tsv for one file with both"
             raise UsageError(f"{prefix}{missing} is not set: give the path of its text file{hint}")
-        if self.tsv is None and self.source == self.target:
+        if given == ["source", "target"] and self.source == self.target:
             raise UsageError(f"{prefix}source and {prefix}target are the same file: {self.source}")
-        first, second = self.columns
-        if first < 1 or second < 1 or first == second:
-            raise UsageError(
-                f"{prefix}columns is {list(self.columns)}: give two different column numbers, "
-                "counted from 1"
-            )
-
-    def _aligned_rows(self, prefix: str, left_out: _LeftOut) -> list[tuple[int, Pair]]:
-        names = (self.source, self.target)
-        sides = [
-            read_lines(self.source, f"{prefix}source"),
-            read_lines(self.target, f"{prefix}target"),
-        ]
-        shorter = min(map(len, sides))
-        for name, lines in zip(names, sides, strict=True):
-            if any(normalize(line) for line in lines[shorter:]):
-                raise UserError(
-                    f"{names[0]} has {len(sides[0]):,} lines but {names[1]} has "
-                    f"{len(sides[1]):,}: line n of one must translate line n of the other"
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for option, forms in _OPTIONS.items():
+            if getattr(self, option) != defaults[option] and given[0] not in forms:
+                raise UsageError(
+                    f"{prefix}{option} is set, but it belongs to {' or '.join(forms)}, "
+                    f"not to {given[0]}"
                 )
-            # Blank lines after the end of the other side cannot shift a pair: an editor's
-            # additional newline, not a lost sentence.
-            for number in range(shorter + 1, len(lines) + 1):
-                left_out.add("blank line at the end of one side", str(name), number)
-        rows = zip(*sides, strict=False)  # the longer side has only blank lines more
-        return [(number, Pair(*row)) for number, row in enumerate(rows, 1)]
-
-    def _table_rows(self, lines: list[str], left_out: _LeftOut) -> list[tuple[int, Pair]]:
-        table = [line.split("\t") for line in lines]
-        widths = Counter(len(cells) for cells in table if any(cells))
-        first, second = self.columns
-        usual = max(widths, key=lambda width: (widths[width], width), default=0)
-        usual = max(usual, first, second)
-        rows = []
-        for number, cells in enumerate(table, 1):
-            if not any(normalize(cell) for cell in cells):
-                left_out.add("blank on both sides", str(self.tsv), number)
-            elif len(cells) < max(first, second):
-                left_out.add(f"fewer than {max(first, second)} columns", str(self.tsv), number)
-            elif len(cells) > usual:
-                # A tab inside a sentence moves everything after it one column on: half a
-                # sentence would become the translation of the other half.
-                left_out.add(f"more columns than the usual {usual}", str(self.tsv), number)
-            else:
-                rows.append((number, Pair(cells[first - 1], cells[second - 1])))
-        return rows
+        if min(self.columns) < 1:
+            raise UsageError(f"{prefix}columns is {list(self.columns)}: columns count from 1")
+        for option in ("columns", "languages", "fields"):
+            first, second = getattr(self, option)
+            if first == second:
+                raise UsageError(f"{prefix}{option}: source and target are both {first}")
 
 
-class _LeftOut:
-    """Counts what is left out by reason, and remembers where each reason came up first."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._first: dict[str, str] = {}
-
-    def add(self, reason: str, path: str, number: int) -> None:
-        self._counts[reason] += 1
-        self._first.setdefault(reason, f"{path}:{number}")
-
-    def notes(self, name: str) -> list[str]:
-        return [
-            f"{name}: left out {count:,} ({reason}), first at {self._first[reason]}"
-            for reason, count in self._counts.items()
-        ]
+# Which forms an option belongs to.
+_OPTIONS = {
+    "columns": ("tsv",),
+    "languages": ("tmx",),
+    "subset": ("hub",),
+    "split": ("hub",),
+    "fields": ("jsonl", "parquet", "hub"),
+}
 
 
-def shuffled(count: int, seed: str) -> list[int]:
-    """0 .. count-1 in an order that `seed` alone decides.
+def read_corpus(
+    sources: ParallelFiles | list[ParallelFiles],
+    setting: str = "",
+    filters: Filters | None = None,
+) -> Corpus:
+    """Read the pairs of one source, or of several, one after the other.
 
-    `random.shuffle` may change between Python versions; `random()` from a text seed may not
-    (Python documentation, "Notes on Reproducibility"), so the order is a sort by random keys.
-    """
-    draw = random.Random(seed).random
-    keys = [draw() for _ in range(count)]
-    return sorted(range(count), key=keys.__getitem__)
+    A pair that is blank on either side is always left out: there is nothing to learn from it and
+    nothing to score. "Blank" is what `normalize` leaves nothing of. Without `filters` nothing
+    else is: pairs to validate and to test on come as the files have them.
 
-
-def split_by_source(
-    pairs: Sequence[Pair], *, held_out: int, seed: int
-) -> tuple[list[Pair], list[Pair]]:
-    """Split into (train, held out), both in corpus order, so that no source stands in both.
-
-    Pairs whose sources `fold` to the same text go to one side together. A source is never held
-    out if one of its pairs is blank or copied (source equals target). The held-out side has
-    `held_out` pairs, or a few more where the sources' groups do not add up to exactly that.
+    Args:
+        setting: the section's name ("data.train"), for messages only.
 
     Raises:
-        UserError: so many cannot be held out with something left to train on.
+        UserError: contradicting settings, an unreadable file, unequal line counts, no pairs.
     """
-    if held_out < 0:
-        raise ValueError(f"held_out is {held_out}, expected 0 or more")
-    groups: dict[str, list[int]] = {}
-    unfit = set()
-    for index, pair in enumerate(pairs):
-        source, target = fold(pair.source), fold(pair.target)
-        groups.setdefault(source, []).append(index)
-        if not source or not target or source == target:
-            unfit.add(source)
-    fit = [source for source in groups if source not in unfit]
-    chosen: set[int] = set()
-    too_big = []
-    for position in shuffled(len(fit), f"split {seed}"):
-        group = groups[fit[position]]
-        if len(group) <= held_out - len(chosen):
-            chosen.update(group)
-        else:
-            too_big.append(group)
-    if len(chosen) < held_out and too_big:
-        chosen.update(min(too_big, key=len))
-    if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
-        raise UserError(
-            f"cannot hold out {held_out:,} of {len(pairs):,} pairs: {len(fit):,} different "
-            f"{'sentence' if len(fit) == 1 else 'sentences'} could be held out and one must stay "
-            f"to train on; {'hold out fewer, or ' if held_out > 1 else ''}set data.valid to "
-            "validation files of their own"
-        )
-    train = [pair for index, pair in enumerate(pairs) if index not in chosen]
-    return train, [pairs[index] for index in sorted(chosen)]
+    left_out = Tally()
+    judge = PairFilter(filters)
+    pairs: list[Pair] = []
+    lines = array("Q")
+    starts = []
+    for name, files in named_sources(sources, setting):
+        starts.append((len(pairs), files.names[0]))
+        for line, source, target in files.rows(name, left_out):
+            pair = Pair(source, target)
+            reason = judge.fault(pair)
+            if reason is None:
+                pairs.append(pair)
+                lines.append(line)
+            else:
+                file = files.names[reason.kind == "blank-target"]
+                left_out.add(reason, file, line, *pair)
+    if not pairs:
+        name = " and ".join(dict.fromkeys(files.names))
+        reasons = "; ".join(map(str, left_out.entries())) or f"{name} holds none"
+        raise UserError(f"no sentence pairs in {setting or 'the data'}: {reasons}")
+    return Corpus(pairs, left_out.entries(), lines, starts)
+
+
+def named_sources(
+    sources: ParallelFiles | list[ParallelFiles], setting: str
+) -> list[tuple[str, ParallelFiles]]:
+    """Each source with its name: "data.train", or "data.train[1]" and so on in a list.
+
+    Raises:
+        UsageError: an empty list.
+    """
+    if isinstance(sources, ParallelFiles):
+        return [(setting, sources)]
+    if not sources:
+        raise UsageError(f"{setting or 'the data'} is an empty list: name a file")
+    return [(f"{setting}[{number}]", files) for number, files in enumerate(sources, 1)]

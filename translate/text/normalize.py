@@ -34,4 +34,5 @@ def normalize(text: str) -> str:
 
 def fold(text: str) -> str:
     """The form in which two sentences count as the same: normalised, upper and lower case alike."""
-    return normalize(normalize(text).casefold())
+    text = normalize(text)
+    return text.lower() if text.isascii() else normalize(text.casefold())

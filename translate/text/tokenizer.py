@@ -10,8 +10,8 @@ from pathlib import Path
 import sentencepiece
 
 from translate.errors import UserError
-from translate.text.corpus import shuffled
 from translate.text.normalize import normalize
+from translate.text.split import shuffled
 
 WORD_START = "▁"
 # SentencePiece's own mark: it leaves out a training line that holds it, without a word.

@@ -61,11 +61,12 @@ class TranslateValidation(Callback):
     def on_validation_epoch_end(self, trainer, pl_module) -> None:
         pairs = trainer.datamodule.valid_pairs
         translator = Translator(pl_module.model, pl_module.tokenizer)
-        outputs, scores, notes = evaluate(translator, pairs)
+        result = evaluate(translator, pairs)
+        scores = result.scores
         pl_module.log("val/bleu", scores.bleu, prog_bar=True, batch_size=scores.sentences)
         pl_module.log("val/chrf", scores.chrf, batch_size=scores.sentences)
         pl_module.log("val/exact_match", scores.exact_share, batch_size=scores.sentences)
-        self._show(trainer, [_heading(trainer, scores), *notes], pairs, outputs)
+        self._show(trainer, [_heading(trainer, scores), *result.notes], pairs, result.outputs)
         if isinstance(trainer.logger, TensorBoardLogger) and normalize(self.heatmap):
             self._draw(trainer, pl_module, translator)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import lightning
@@ -17,21 +18,33 @@ from translate.text.batching import (
     encode_pairs,
     keep_fitting,
 )
-from translate.text.corpus import Pair, ParallelFiles, split_by_source
+from translate.text.corpus import Corpus, Pair, ParallelFiles, named_sources, read_corpus
+from translate.text.filters import Filters, excerpt
+from translate.text.split import split_by_source
 from translate.text.tokenizer import Tokenizer
 from translate.training.messages import say
+
+Sources = ParallelFiles | list[ParallelFiles]
 
 
 class TranslationData(lightning.LightningDataModule):
     """Parallel text for training, validation and testing, and the tokenizer that belongs to it.
 
+    `train`, `valid` and `test` each name files in one of the forms of `ParallelFiles`, or a list of
+    such sources, which are read one after the other. `--data.train.tsv FILE` and its like set one
+    on the command line; after a list, they set that of its last source.
+
     Args:
         train: sentence pairs to learn from.
         valid: pairs to choose the best checkpoint by; without them some are held out from
             `train`, never with a source sentence that stays in it.
-        test: pairs for `translate test`.
+        test: pairs for `translate test`; if neither they nor `valid` are given, as many again are
+            held out for them. Files of `valid` and `test` are not filtered, for scores are of the
+            references as they came: only pairs that are blank on a side are left out, and of
+            `valid` those too long for the model, each with a line that says so.
         challenge: folder of .tsv files, each scored on its own by `translate test`.
-        held_out: pairs to hold out when `valid` is not given; at most a tenth of `train`.
+        held_out: pairs to hold out for each of the two; at most a tenth of `train`.
+        filters: which pairs of `train` are left out.
         tokenizer: a SentencePiece .model; without it one is trained on `train`.
         vocab_size: pieces of the trained tokenizer, both languages together; a small corpus
             supports fewer and gets fewer.
@@ -46,11 +59,12 @@ class TranslationData(lightning.LightningDataModule):
 
     def __init__(
         self,
-        train: ParallelFiles,
-        valid: ParallelFiles | None = None,
-        test: ParallelFiles | None = None,
+        train: Sources | None = None,
+        valid: Sources | None = None,
+        test: Sources | None = None,
         challenge: Path | None = None,
         held_out: int = 500,
+        filters: Filters = Filters(),  # noqa: B008 (frozen)
         tokenizer: Path | None = None,
         vocab_size: int = 8000,
         batch_tokens: int = 1024,
@@ -61,6 +75,7 @@ class TranslationData(lightning.LightningDataModule):
         self.files = {"train": train, "valid": valid, "test": test}
         self.challenge_folder = challenge
         self.held_out = held_out
+        self.filters = filters
         self.tokenizer_path = tokenizer
         self.vocab_size = vocab_size
         self.batch_tokens = batch_tokens
@@ -72,12 +87,14 @@ class TranslationData(lightning.LightningDataModule):
             for name, least in smallest.items()
             if getattr(self, name) < least
         ]
-        for name, files in self.files.items():
-            if files not in (None, ParallelFiles()):
-                try:
-                    files.check(f"data.{name}")
-                except UsageError as error:
-                    faults.append(str(error))
+        faults += filters.faults()
+        for name, sources in self.files.items():
+            try:
+                if sources is not None:
+                    for part, files in named_sources(sources, f"data.{name}"):
+                        files.check(part)
+            except UsageError as error:
+                faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
         self.tokenizer: Tokenizer | None = None  # set from a checkpoint before it is resumed
@@ -90,12 +107,17 @@ class TranslationData(lightning.LightningDataModule):
         """Read, split, train the tokenizer, encode, filter; say what was left out and why."""
         if self._valid:
             return
-        train, valid = self._read_train_and_valid()
+        corpora = [self._read("train")]
+        parts = self._split(corpora[0].pairs)
+        if "valid" not in parts:
+            corpora.append(self._read("valid"))
+            parts["valid"] = corpora[-1].pairs
         if self.tokenizer is None:
-            self.tokenizer = self._load_or_train_tokenizer(train)
-        self._train = self._encode("train", train) if stage == "fit" else []
-        self._valid = self._encode("valid", valid)
-        self.valid_pairs = [valid[example.index] for example in self._valid]
+            self.tokenizer = self._load_or_train_tokenizer(parts["train"])
+        if stage == "fit":
+            self._train = self._encode("train", parts["train"], corpora[0])
+        self._valid = self._encode("valid", parts["valid"], corpora[-1])
+        self.valid_pairs = [parts["valid"][example.index] for example in self._valid]
         if stage == "fit":
             say(
                 f"{len(self._train):,} pairs to train on, {len(self._valid):,} to validate on, "
@@ -106,19 +128,21 @@ class TranslationData(lightning.LightningDataModule):
         return len(self._sampler(self._train, shuffle=True))
 
     def read(self, name: str) -> list[Pair]:
-        """The pairs of "train", "valid" or "test"; UserError where the config names none."""
-        files = self.files[name]
-        if files is None:
+        """The pairs of "train", "valid" or "test", from its files or held out from `train`.
+
+        The same data, filters and seed give the same split in every command.
+
+        Raises:
+            UserError: no such data in the config, or data that cannot be read.
+        """
+        if name != "train" and self.files[name] is not None:
+            return self._read(name).pairs
+        parts = {}
+        if name == "train" or (self.files["train"] is not None and self.files["valid"] is None):
+            parts = self._split(self._read("train").pairs)
+        if not parts.get(name):
             raise UserError(f"no data to read: set data.{name} in the config")
-        if files == ParallelFiles():
-            raise UsageError(
-                f"no data to read: set data.{name}.tsv, or data.{name}.source and "
-                f"data.{name}.target, or give --config FILE, for example configs/tiny.yaml"
-            )
-        corpus = files.read(f"data.{name}")
-        for note in corpus.notes:
-            say(note)
-        return corpus.pairs
+        return parts[name]
 
     def challenge_files(self) -> list[Path]:
         """The challenge sets in order of name; hidden files are no sets."""
@@ -131,14 +155,35 @@ class TranslationData(lightning.LightningDataModule):
             raise UserError(f"no .tsv files in {self.challenge_folder}; set data.challenge")
         return files
 
-    def _read_train_and_valid(self) -> tuple[list[Pair], list[Pair]]:
-        train = self.read("train")
+    def _read(self, name: str) -> Corpus:
+        sources = self.files[name]
+        if sources is None:
+            raise UsageError(
+                f"no data to read: set data.{name}.tsv, or data.{name}.source and "
+                f"data.{name}.target, or give --config FILE, for example configs/tiny.yaml"
+            )
+        filters = self.filters if name == "train" else None
+        corpus = read_corpus(sources, f"data.{name}", filters)
+        for entry in corpus.left_out:
+            say(f"data.{name}: {entry}")
+        return corpus
+
+    def _split(self, pairs: list[Pair]) -> dict[str, list[Pair]]:
+        """The pairs to train on, and those held out for what has no files of its own."""
+        parts = {"train": pairs}
         if self.files["valid"] is not None:
-            return train, self.read("valid")
-        held_out = max(1, min(self.held_out, len(train) // 10))
-        train, valid = split_by_source(train, held_out=held_out, seed=torch.initial_seed())
-        say(f"data.valid is not set: held out {len(valid):,} pairs of data.train")
-        return train, valid
+            return parts
+        tenth, seed = min(self.held_out, len(pairs) // 10), torch.initial_seed()
+        for name, count in (("valid", max(1, tenth)), ("test", tenth)):
+            if self.files[name] is None and count:
+                parts["train"], parts[name] = split_by_source(
+                    parts["train"], held_out=count, seed=seed
+                )
+                say(
+                    f"data.{name} is not set: held out {len(parts[name]):,} pairs of data.train "
+                    f"(seed {seed})"
+                )
+        return parts
 
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
         if self.tokenizer_path is not None:
@@ -152,11 +197,16 @@ class TranslationData(lightning.LightningDataModule):
             say(note)
         return tokenizer
 
-    def _encode(self, name: str, pairs: list[Pair]) -> list[Example]:
-        examples, note = keep_fitting(encode_pairs(self.tokenizer, pairs), self.max_length)
+    def _encode(self, name: str, pairs: list[Pair], corpus: Corpus) -> list[Example]:
+        """Examples that fit the model. `corpus` is where the pairs come from."""
+        examples = encode_pairs(self.tokenizer, pairs)
+        kept, note = keep_fitting(examples, self.max_length)
         if note:
-            say(f"{name}: {note}")
-        return examples
+            rows = zip_longest(examples, kept)
+            first = pairs[next(example.index for example, other in rows if example is not other)]
+            place = next(i for i, pair in enumerate(corpus.pairs) if pair is first)
+            say(f"data.{name}: {note}: {corpus.place(place)}: {excerpt(*first)}")
+        return kept
 
     def train_dataloader(self) -> DataLoader:
         """Batches by token budget; a run that stopped inside an epoch goes on where it was."""

@@ -14,6 +14,7 @@ from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+from translate.decoding.beam import LENGTH_PENALTY
 from translate.decoding.bundle import Bundle, find_model, load_bundle
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
@@ -21,11 +22,11 @@ from translate.training import config_types  # noqa: F401 (registers the type of
 from translate.training.callbacks import ProgressBar, TranslateValidation, checkpoints
 from translate.training.curves import Curves
 from translate.training.data import TranslationData
-from translate.training.evaluate import print_scores
-from translate.training.limits import check_early_stopping, check_trainer
+from translate.training.limits import check_early_stopping, check_search, check_trainer
 from translate.training.memory import keep_freed_memory
 from translate.training.messages import explain, say, sections, silence_lightning
 from translate.training.module import TranslationModule
+from translate.training.report import other_pairs, report, report_challenges
 from translate.training.resume import Resumed
 from translate.training.run import RunFolder
 
@@ -76,6 +77,20 @@ class TranslationCLI(LightningCLI):
             }
         )
         parser.add_lightning_class_args(TranslateValidation, "translations")
+        parser.add_argument("--beam", type=int, default=5, help="of `test`; 1 is greedy alone")
+        parser.add_argument(
+            "--length_penalty",
+            type=float,
+            default=LENGTH_PENALTY,
+            help="of `test`'s beam: log probability / pieces ** length_penalty",
+        )
+        if self.command == "test":
+            parser.add_argument(
+                "--input", type=Path | None, help="sentences to score instead of data.test"
+            )
+            parser.add_argument(
+                "--reference", type=Path | None, help="their translations, line by line"
+            )
         parser.link_arguments("model.max_length", "data.max_length")
 
     def parse_arguments(self, parser: LightningArgumentParser, args: object) -> None:
@@ -104,6 +119,7 @@ class TranslationCLI(LightningCLI):
                 parser.instantiate(Namespace({section: settings[section], **early_stopping}))
             except ValueError as error:
                 faults.append(str(error))
+        faults += check_search(settings.beam, settings.length_penalty)
         if faults:
             raise UsageError("; ".join(faults))
         try:
@@ -212,10 +228,22 @@ class TranslationCLI(LightningCLI):
             print(f"{name:<16} {float(value):.4f}")
 
     def test(self, *, ckpt_path: str | None, **_: object) -> None:
-        """Scores of the test set and of each challenge file."""
+        """Scores of the test set and of each challenge file, or of other files."""
+        settings = self.config.test
+        others = other_pairs(settings.input, settings.reference)
         bundle = _announced(ckpt_path)
         model = bundle.model.to(self.trainer.strategy.root_device)
-        print_scores(Translator(model, bundle.tokenizer), self.datamodule)
+        translator = Translator(model, bundle.tokenizer)
+        report(
+            translator,
+            self.datamodule.read("test") if others is None else others,
+            name="test" if others is None else settings.input.name,
+            checkpoint=bundle.path,
+            beam=settings.beam,
+            length_penalty=settings.length_penalty,
+        )
+        if others is None:
+            report_challenges(translator, self.datamodule.challenge_files())
 
 
 def _announced(given: str | None) -> Bundle:

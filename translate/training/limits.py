@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from lightning.pytorch import Trainer
@@ -25,6 +26,16 @@ def check_early_stopping(settings: Any) -> list[str]:
         faults.append(
             f"early_stopping.mode must be {mode} for {settings.monitor}, not {settings.mode}"
         )
+    return faults
+
+
+def check_search(beam: int, length_penalty: float) -> list[str]:
+    """What is wrong with the search of `test`, one entry a fault."""
+    faults = []
+    if beam < 1:
+        faults.append(f"beam must be 1 or more, not {beam}")
+    if not 0 <= length_penalty < math.inf:
+        faults.append(f"length_penalty must be a number from 0 up, not {length_penalty}")
     return faults
 
 

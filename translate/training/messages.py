@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import logging
 import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+
+from translate.text.corpus import ParallelFiles
 
 _QUIET = (
     ".*does not have many workers.*",  # batches of this size are cheaper than processes
@@ -19,8 +22,9 @@ _QUIET = (
     ".*JsonargparseDeprecationWarning.*",
     ".*LeafSpec.*is deprecated.*",
 )
-# Sections that a single file name is often given for.
-_FILES = re.compile(r"data\.(train|valid|test)")
+# Sections of files, or lists of such; the parser does not name the settings in them as known.
+_FILES = ("data.train", "data.valid", "data.test")
+_IN_FILES = [f"{key}.{field.name}" for key in _FILES for field in dataclasses.fields(ParallelFiles)]
 
 
 def say(line: str) -> None:
@@ -51,9 +55,17 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
     if found := re.match(r'Parser key "([^"]+)":\s*(.*)', message, re.DOTALL):
         if found[1] == "config":
             return _wrong_value(found[2])
-        given = any(re.match(rf"--{re.escape(found[1])}\+?(=|$)", arg) for arg in args)
-        fault = _no_section(found[1], found[2], given=given) or _wrong_value(found[2])
-        return f"{'command line' if given else place}: {found[1]}: {fault}"
+        key, text = found[1], found[2]
+        given = "NestedArg(" in text
+        given |= any(re.match(rf"--{re.escape(key)}\+?(=|$)", arg) for arg in args)
+        place = "command line" if given else place
+        if option := re.search(r"Option '([^']+)' is not accepted", text):
+            key = f"{key}.{option[1]}"
+            return f"{place}: no setting {key}{_nearest(key, [*known, *_IN_FILES])}"
+        if inner := re.search(r'Parser key "([^"]+)":\s*(Expected .*)', text):
+            key, text = f"{key}.{inner[1]}", inner[2]
+        fault = _no_section(key, text, given=given) or _wrong_value(text)
+        return f"{place}: {key}: {fault}"
     if "codec can't decode" in message:
         return f"{place}: not UTF-8 text"
     if message.startswith("Unexpected config"):
@@ -93,11 +105,12 @@ def sections(known: Iterable[str]) -> list[str]:
 def _no_section(key: str, text: str, *, given: bool) -> str:
     """What to write if a section was given as one value, such as a file's name; else ""."""
     text_given = re.search(r"Unable to load config '(.+)'\n", text)
-    if not _FILES.fullmatch(key):
+    if key not in _FILES:
         return f"a section of settings is expected, not {text_given[1]}" if text_given else ""
     path_given = re.search(r"Expected a path but (.+) either not accessible", text)
     if not (text_given or path_given or "Given value type: <class 'str'>" in text):
-        return ""
+        value = re.search(r"Given value: (.*)", text)
+        return f"a section of settings is expected, not {value[1]}" if value else ""
     file = (text_given or path_given or {1: "FILE"})[1]
     example = f"--{key}.tsv {file}" if given else f"{{tsv: {file}}}"
     return f"a section is expected: write {example}"

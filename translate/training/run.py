@@ -6,6 +6,7 @@ runs/NAME/version_N/
     checkpoints/last.ckpt    after the latest validation or epoch; `fit --ckpt_path` goes on from it
     events.out.tfevents...   TensorBoard
     result.json              written at the very end: only a finished run has one
+    test.greedy.txt, .json   what `translate test` made of the best checkpoint; test.beam5.txt, ...
 """
 
 from __future__ import annotations

@@ -1,0 +1,57 @@
+"""scripts/tokenized_bleu.py: Moses tokens in lower case, counted as they are."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from translate.errors import UserError
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
+
+from tokenized_bleu import main, tokenized, tokenized_bleu
+
+
+@pytest.mark.parametrize(
+    ("line", "tokens"),
+    [
+        ("Ein Mann, der z.B. schläft.", "ein mann , der z.b. schläft ."),
+        ("Ein T-Shirt", "ein t-shirt"),  # hyphens are left alone
+        ("„Bart“ & Co. rasiert seinen Bart.", "&quot; bart &quot; &amp; co. rasiert seinen bart ."),
+        ("", ""),
+    ],
+)
+def test_tokens_are_those_of_moses_on_lower_case(line, tokens):
+    assert tokenized([line]) == [tokens]
+
+
+def files(folder: Path, hypotheses: list[str], references: list[str]) -> tuple[Path, Path]:
+    paths = folder / "hypotheses", folder / "references"
+    for path, lines in zip(paths, (hypotheses, references), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return paths
+
+
+def test_the_line_has_all_that_the_number_needs(tmp_path, monkeypatch, capsys):
+    references = ["Ein kleiner Mann schläft.", "Zwei Hunde, ein Ball."]
+    paths = files(tmp_path, ["ein Mann schläft.", "Zwei Hunde, ein Ball."], references)
+    monkeypatch.setattr(sys, "argv", ["tokenized_bleu.py", *map(str, paths)])
+    assert main() == 0
+    # 10 of 10 words, 7 of 8 pairs, 5 of 6 and 3 of 4; exp(1 - 11 / 10) = 0.905
+    assert capsys.readouterr().out.startswith(
+        "BLEU|nrefs:1|case:lc|eff:no|tok:none|smooth:none|version:"
+    )
+    score = tokenized_bleu(*paths).partition(" = ")[2]
+    assert score.startswith(
+        "77.81 100.0/87.5/83.3/75.0 (BP = 0.905 ratio = 0.909 hyp_len = 10 ref_len = 11); "
+        "tokens by sacremoses "
+    )
+
+
+def test_unequal_counts_and_nothing_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"has 1 lines and .* 2: line n of one must"):
+        tokenized_bleu(*files(tmp_path, ["a"], ["a", "b"]))
+    with pytest.raises(UserError, match=r"has 0 lines and .* 0: "):
+        tokenized_bleu(*files(tmp_path, [], []))

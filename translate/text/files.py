@@ -1,0 +1,59 @@
+"""The bytes of a file, plain or compressed: where every file of text is opened."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from pathlib import Path
+
+import zstandard
+
+from translate.errors import UserError
+
+
+def read_bytes(path: str | Path, setting: str = "") -> bytes:
+    """Read a file, plain, gzip, xz or zstandard: the first bytes decide, not the name.
+
+    Args:
+        path: "~" is the home folder.
+        setting: what to set where the file cannot be read ("data.train.tsv"), for messages only.
+
+    Raises:
+        UserError: no such file, a folder, no permission, a broken or truncated archive.
+    """
+    place = Path(path).expanduser().absolute()
+    hint = f"; set {setting}" if setting else ""
+    try:
+        data = place.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"no such file: {place}{hint}") from None
+    except IsADirectoryError:
+        raise UserError(f"a folder, not a file: {place}{hint}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {place}: {error.strerror or error}{hint}") from None
+    kind = next((kind for kind, magic in _MAGIC.items() if data.startswith(magic)), "")
+    try:
+        return _DECOMPRESS[kind](data) if kind else data
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+        raise UserError(f"{place}: broken {kind} file, copy it again ({error})") from None
+
+
+def _decompress_zstandard(data: bytes) -> bytes:
+    """All frames of `data`; `stream_reader` would take a truncated one for a whole one."""
+    parts = []
+    while data:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        parts.append(frame.decompress(data))
+        if not frame.eof:
+            raise EOFError("the last frame is not complete")
+        data = frame.unused_data
+    return b"".join(parts)
+
+
+_MAGIC = {"gzip": b"\x1f\x8b", "xz": b"\xfd7zXZ\0", "zstandard": b"\x28\xb5\x2f\xfd"}
+_DECOMPRESS = {
+    "gzip": gzip.decompress,
+    "xz": lzma.decompress,
+    "zstandard": _decompress_zstandard,
+}
