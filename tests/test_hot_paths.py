@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from translate.decoding.beam import BeamSearch
 from translate.decoding.prefix import Prefix
 from translate.decoding.search import GreedySearch
 from translate.model.transformer import Transformer, TransformerConfig
@@ -91,6 +92,26 @@ def test_dropping_a_row_of_the_cache_copies_at_most_one_row():
     assert watch.largest == 4 * 2 * 50 * 128  # layers, keys and values, source, width
 
 
+def test_a_step_of_a_beam_is_one_of_greedy_search_and_sorting():
+    """The operations of a layer, to the seats and back; log-softmax and the best of each row
+    instead of NumPy's argmax; past keys and values of the rows that change their place."""
+    model = transformer()
+    src = torch.randint(4, V, (8, 150))  # a source's keys alone are larger than its logits
+    running = BeamSearch(
+        model, src, bos_id=2, eos_id=3, never=(0, 1, 2), beam=5, length_penalty=1.0, wanted=5,
+        limits=[40] * 8, prefixes=[Prefix()] * 8,
+    )  # fmt: skip
+    for _ in range(10):
+        running.advance()
+    rows = len(running.running)
+    assert rows > 8
+    watch = watched(running.advance)
+    assert len(watch.operations) <= 4 * (LAYER_OPERATIONS + 2) + BEAM_OPERATIONS, watch.operations
+    past = 4 * 2 * running._decoder._cache.length * 128  # layers, keys and values, width
+    assert watch.largest <= max(rows * V, (rows - 8) * past)  # one of each source stays in place
+    assert not [shape for shape in watch.shapes if 150 in shape]  # no memory is made or moved
+
+
 def training_batch(rows: int, length: int) -> Batch:
     ids = torch.randint(4, V, (rows, length))
     return Batch(src=ids, tgt_in=ids, tgt_out=ids, indices=torch.arange(rows))
@@ -120,3 +141,4 @@ def test_long_sentences_build_no_matrix_of_scores(length):
 # Measured; an operation more is a change to be weighed, not a number to be raised.
 LAYER_OPERATIONS = 16
 OTHER_OPERATIONS = 7
+BEAM_OPERATIONS = 13

@@ -101,20 +101,38 @@ def test_a_beam_of_one_is_greedy_search(config, seed):
         ]
 
 
-def test_a_beam_of_one_is_greedy_search_within_the_characters_of_a_prefix(translator):
+@pytest.fixture
+def in_words(translator) -> dict:
+    """A search whose prefixes end within a word, on the model that knows its sentences."""
     tokenizer, index = translator.tokenizer, PieceIndex(translator.tokenizer)
+    special = (tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
+    assert special == (PAD, UNK, BOS, EOS)
+    src = torch.tensor([[*tokenizer.encode("This is an example"), EOS]] * 5)
     prefixes = [Prefix.of(text, index) for text in ("Das ist ei", "Hau", "Nein", "Das ", "b")]
-    src = torch.tensor([[*tokenizer.encode("This is an example"), tokenizer.eos_id]] * 5)
-    given = {
-        "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id, "limits": [1, 2, 3, 1, 30],
-        "never": (tokenizer.pad_id, tokenizer.bos_id, tokenizer.unk_id), "prefixes": prefixes,
-    }  # fmt: skip
-    greedy = GreedySearch(translator.model, src, **given).run()
-    found = BeamSearch(translator.model, src, beam=1, length_penalty=1.0, **given).run()
+    return {
+        "model": translator.model,
+        "src": src,
+        **options(src, limits=[1, 2, 3, 1, 30], prefixes=prefixes),
+    }
+
+
+def test_a_beam_of_one_is_greedy_search_within_the_characters_of_a_prefix(in_words):
+    greedy = GreedySearch(**in_words).run()
+    found = BeamSearch(**in_words, beam=1, length_penalty=1.0).run()
     assert {one.finished for one in greedy} == {True, False}
     assert [(one.ids, one.finished) for (one,) in found] == [
         (one.ids, one.finished) for one in greedy
     ]
+
+
+def test_the_characters_of_a_prefix_count_with_what_the_model_gives_them(in_words):
+    """And not with their share of what the prefix allows, which would favour odd spellings."""
+    found = BeamSearch(**in_words, beam=5, length_penalty=1.0, wanted=5).run()
+    for source, ranked in zip(in_words["src"], found, strict=True):
+        assert len(ranked) == 5
+        for one in ranked:
+            expected = log_probability(in_words["model"], source, one)
+            assert one.log_probability == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])

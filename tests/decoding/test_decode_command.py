@@ -81,6 +81,38 @@ def test_files_in_batches_give_the_same_as_one_by_one(decode, tmp_path, pairs):
     assert decode("--input", str(source))[:2] == (0, "")
 
 
+# G16
+def test_a_beam_gives_a_line_a_line_and_n_best_so_many_with_number_and_score(decode, tmp_path):
+    lines = b"No\n\nThis is an example.\n"
+    assert decode("--beam", "3", stdin=lines)[1] == "Nein\n\nDas ist ein Beispiel.\n"
+    code, out, err = decode("--beam", "4", "--n-best", "2", stdin=lines)
+    assert (code, len(err)) == (0, 1)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
+    assert [rows[0][2], rows[2][2], rows[3][2]] == ["Nein", "", "Das ist ein Beispiel."]
+    assert rows[2] == ["2", "0.0000", ""]
+    assert float(rows[0][1]) >= float(rows[1][1]) and rows[0][2] != rows[1][2]
+    assert decode("No", "--beam", "1", "--n-best", "1")[1].endswith("\tNein\n")
+
+    target = tmp_path / "out.tsv"
+    arguments = ("--beam", "4", "--n-best", "2", "--output", str(target))
+    assert decode(*arguments, stdin=lines)[1] == ""
+    assert target.read_text(encoding="utf-8") == out
+
+
+def test_the_length_penalty_is_the_exponent_of_the_pieces(decode, translator):
+    (pieces,) = (len(one.ids) + 1 for one in translator.translate_detailed(["No"]))
+    scores = [
+        float(decode("No", "--beam", "2", "--n-best", "1", "--length-penalty", a)[1].split("\t")[1])
+        for a in ("0", "1", "2")
+    ]
+    assert scores[0] < 0 and pieces > 1
+    for exponent, found in enumerate(scores):
+        assert found == pytest.approx(scores[0] / pieces**exponent, abs=2e-4)
+    default = decode("No", "--beam", "2", "--n-best", "1")[1]
+    assert default == decode("No", "--beam", "2", "--n-best", "1", "--length-penalty", "1")[1]
+
+
 def test_steps_end_with_the_translation(decode):
     code, out, _ = decode("This is an example", "--prefix", "Das ist ein", "--steps")
     lines = out.splitlines()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 import unicodedata
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 
+from translate.decoding.beam import ScoredHypothesis
+from translate.decoding.prefix import Prefix
 from translate.decoding.translator import Translation, Translator
 from translate.errors import UserError
 from translate.model.transformer import Transformer, TransformerConfig
@@ -21,6 +24,7 @@ def test_every_sentence_gets_its_own_translation_and_ends_by_itself(translator, 
     found = translator.translate_detailed([pair.source for pair in pairs])
     assert [translation.text for translation in found] == [pair.target for pair in pairs]
     assert not any(translation.limit_reached for translation in found)
+    assert len({translation.text.split()[0] for translation in found}) >= 8
 
 
 # G05
@@ -36,7 +40,10 @@ def test_without_the_source_the_model_says_something_else(translator, pairs):
 
 
 # G07, G09
-def test_cut_at_any_character_a_translation_is_completed_alone_and_in_a_batch(translator, pairs):
+@pytest.mark.parametrize("beam", [1, 3])
+def test_cut_at_any_character_a_translation_is_completed_alone_and_in_a_batch(
+    translator, pairs, beam
+):
     cut = [
         (pair.source, pair.target[:end], pair.target)
         for pair in pairs
@@ -44,13 +51,15 @@ def test_cut_at_any_character_a_translation_is_completed_alone_and_in_a_batch(tr
     ]
     random.Random(0).shuffle(cut)
     sources, prefixes, targets = map(list, zip(*cut, strict=True))
-    together = translator.translate_detailed(sources, prefixes, batch_size=50)
+    together = translator.translate_detailed(sources, prefixes, batch_size=50, beam=beam)
     for translation, prefix, target in zip(together, prefixes, targets, strict=True):
         assert translation.text == target
         assert not translation.limit_reached
         assert translation.prefix_finished == (prefix == target)
     for row in range(0, len(cut), 5):
-        assert translator.translate_detailed([sources[row]], [prefixes[row]]) == [together[row]]
+        (alone,) = translator.translate_detailed([sources[row]], [prefixes[row]], beam=beam)
+        assert replace(alone, score=None) == replace(together[row], score=None)
+        assert alone.score == pytest.approx(together[row].score, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -96,29 +105,85 @@ def test_the_limit_counts_after_the_prefix_and_is_said(translator):
     assert "limit" in translation.notes()[0]
 
 
-# A20
+# A20, G02
 @pytest.mark.parametrize("batch_size", [1, 3, 12])
 @pytest.mark.parametrize("order", [1, -1])
-def test_neither_batch_size_nor_order_changes_a_translation(translator, pairs, batch_size, order):
+@pytest.mark.parametrize("beam", [1, 5])
+def test_neither_batch_size_nor_order_changes_a_translation(
+    translator, pairs, batch_size, order, beam
+):
     sources = [pair.source for pair in pairs][::order]
-    found = translator.translate(sources, batch_size=batch_size)
+    found = translator.translate(sources, batch_size=batch_size, beam=beam)
     assert found == [pair.target for pair in pairs][::order]
 
 
 # G14
 @pytest.mark.parametrize("blank", ["", "  ", "\u00a0\u200b", "\n"])
-def test_a_blank_sentence_stays_empty_and_disturbs_nobody(translator, blank):
-    assert translator.translate([blank, "No", blank]) == ["", "Nein", ""]
-    assert translator.translate([blank]) == [""]
-    assert translator.translate([]) == []
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_blank_sentence_stays_empty_and_disturbs_nobody(translator, blank, beam):
+    assert translator.translate([blank, "No", blank], beam=beam) == ["", "Nein", ""]
+    assert translator.translate([blank], beam=beam) == [""]
+    assert translator.translate([], beam=beam) == []
+    assert [len(one) for one in translator.n_best([blank, "No"], beam=3)] == [1, 3]
 
 
 # G15
-def test_the_text_has_no_piece_marks_and_no_space_before_punctuation(translator, pairs):
-    for text in translator.translate([pair.source for pair in pairs]):
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_text_has_no_piece_marks_and_no_space_before_punctuation(translator, pairs, beam):
+    for text in translator.translate([pair.source for pair in pairs], beam=beam):
         assert "▁" not in text
         assert not any(f" {sign}" in text for sign in ".,!?“")
-    assert translator.translate(['She says: "Yes!"']) == ["Sie sagt: „Ja!“"]
+    assert translator.translate(['She says: "Yes!"'], beam=beam) == ["Sie sagt: „Ja!“"]
+
+
+# G16
+def test_n_best_is_sorted_of_unlike_texts_and_begins_with_the_translation(translator, pairs):
+    sources = [pair.source for pair in pairs]
+    prefixes = [pair.target[: 3 * (n % 2)] for n, pair in enumerate(pairs)]
+    for length_penalty in (0.0, 1.0):
+        best = translator.translate_detailed(
+            sources, prefixes, beam=4, length_penalty=length_penalty
+        )
+        found = translator.n_best(sources, prefixes, beam=4, length_penalty=length_penalty)
+        assert {len(ranked) for ranked in found} <= {1, 2, 3, 4}
+        for ranked, first, prefix in zip(found, best, prefixes, strict=True):
+            assert (ranked[0].text, ranked[0].ids) == (first.text, first.ids)
+            scores = [translation.score for translation in ranked]
+            assert scores == sorted(scores, reverse=True)
+            assert len({translation.text for translation in ranked}) == len(ranked)
+            assert all(translation.text.startswith(prefix) for translation in ranked)
+
+
+def test_two_ways_to_cut_a_text_into_pieces_are_one_translation(translator, monkeypatch):
+    tokenizer = translator.tokenizer
+    by_text = {tokenizer.piece(piece): piece for piece in range(len(tokenizer))}
+    spelled = [by_text[character] for character in "▁Nein"]
+    assert spelled != tokenizer.encode("Nein") and tokenizer.decode(spelled) == "Nein"
+
+    class Found:
+        def __init__(self, **options): ...
+
+        def run(self):
+            ways = (tokenizer.encode("Nein"), spelled, tokenizer.encode("Ja"))
+            return [
+                [ScoredHypothesis(Prefix(), "", 9, ids, score=-n) for n, ids in enumerate(ways)]
+            ]
+
+    monkeypatch.setattr("translate.decoding.translator.BeamSearch", Found)
+    (ranked,) = translator.n_best(["No"], beam=3)
+    assert [(one.text, one.score) for one in ranked] == [("Nein", 0), ("Ja", -2)]
+
+
+# G16
+def test_one_hypothesis_is_greedy_search(translator, pairs):
+    sources = [pair.source for pair in pairs] + ["garden morning tired", "No No No"]
+    greedy = translator.translate_detailed(sources)
+    found = translator.n_best(sources, beam=1)
+    assert [[replace(one, score=None) for one in ranked] for ranked in found] == [
+        [one] for one in greedy
+    ]
+    assert all(one.score is None for one in greedy)
+    assert all(ranked[0].score <= 0 for ranked in found)
 
 
 # S09
@@ -160,16 +225,18 @@ def test_a_prefix_beyond_the_model_is_refused(short):
 
 
 # G03
-def test_an_untrained_model_ends_at_the_limit(short, pairs):
-    found = short.translate_detailed([pair.source for pair in pairs[:5]])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_an_untrained_model_ends_at_the_limit(short, pairs, beam):
+    found = short.translate_detailed([pair.source for pair in pairs[:5]], beam=beam)
     for translation, pair in zip(found, pairs, strict=False):
         assert len(translation.ids) <= 2 * len(short.tokenizer.encode(pair.source)) + 18
         assert translation.limit_reached
 
 
-def test_a_model_in_training_stays_in_training_and_translates_without_dropout(short):
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_model_in_training_stays_in_training_and_translates_without_dropout(short, beam):
     short.model.train()
-    texts = {short.translate([EXAMPLE])[0] for _ in range(3)}
+    texts = {short.translate([EXAMPLE], beam=beam)[0] for _ in range(3)}
     assert len(texts) == 1
     assert short.model.training
 
@@ -181,6 +248,13 @@ def test_arguments_that_cannot_be_meant_are_refused(translator):
         translator.translate(["No", "No"], ["N"])
     with pytest.raises(ValueError, match="batch_size must be at least 1, not 0"):
         translator.translate(["No"], batch_size=0)
+    with pytest.raises(ValueError, match="beam must be at least 1, not 0"):
+        translator.translate(["No"], beam=0)
+    for penalty in (-0.1, 11, float("nan")):
+        with pytest.raises(
+            ValueError, match=rf"length_penalty must lie in \[0, 10\], not {penalty}"
+        ):
+            translator.n_best(["No"], beam=2, length_penalty=penalty)
     with pytest.raises(ValueError, match="max_new must be at least 1, not 0"):
         translator.translate(["No"], max_new=0)
 
@@ -193,6 +267,7 @@ def test_it_works_where_the_model_is(checkpoint_file, pairs):
         [pair.source for pair in pairs], [pair.target[:2] for pair in pairs]
     )
     assert found == [pair.target for pair in pairs]
+    assert translator.translate([pair.source for pair in pairs], beam=3) == found
     assert [step.word for step in translator.steps("No")] == ["Nein", "</s>"]
 
 

@@ -6,6 +6,7 @@ B batch (sources still translated), R rows (hypotheses still running), V vocabul
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import torch
@@ -53,9 +54,9 @@ class BeamSearch(Search):
 
         score = log probability / pieces ** length_penalty
 
-    with eos among the pieces and natural logarithms: 0 compares sums, which favours short
-    outputs, and 1 means per piece ("Correcting Length Bias in Neural Machine Translation",
-    Murray and Chiang 2018, compare such rules).
+    with eos among the pieces and natural logarithms (the first rule of Wu et al. 2016, section 7;
+    their second adds 5 to the length). 0 compares sums, which favours short outputs; 1 compares
+    what a piece costs on average.
 
     A source is done as soon as nothing better can follow. A running hypothesis has log
     probability s <= 0 and can only lose, s' <= s, and it has at most L pieces when it ends: its
@@ -79,9 +80,13 @@ class BeamSearch(Search):
         """Args: those of `Search`, and
 
         beam: N, at least 1.
-        length_penalty: at least 0.
+        length_penalty: from 0 to 10.
         wanted: so many of the best hypotheses have to be certain, at most N.
         """
+        if beam < 1:
+            raise ValueError(f"beam must be at least 1, not {beam}")
+        if not 0 <= length_penalty <= 10:
+            raise ValueError(f"length_penalty must lie in [0, 10], not {length_penalty}")
         super().__init__(model, src, beam=beam, **options)
         if self._eos_id in options["never"]:
             raise ValueError(f"a beam search has to end, but never={options['never']} has eos")
@@ -102,7 +107,8 @@ class BeamSearch(Search):
     def advance(self) -> None:
         """One piece more for every running hypothesis."""
         with evaluating(self._decoder.model):
-            log_probs = self._decoder.step(self._new).log_softmax(dim=-1)  # (R, V)
+            log_probs = self._decoder.step(self._new)  # (R, V), so large that it exists only once
+            torch.log_softmax(log_probs, dim=-1, out=log_probs)
             ends = log_probs[:, self._eos_id].tolist()
             self._hold_to_prefixes(log_probs)
             best = log_probs.topk(min(self._width, log_probs.shape[1]))  # (R, N)
@@ -110,7 +116,7 @@ class BeamSearch(Search):
         for beam in self._active:
             first = beam.running[0]
             if first.forced:
-                self._append(first, first.prefix.pieces[len(first.ids)])
+                first.ids.append(first.prefix.pieces[len(first.ids)])
             else:
                 self._choose(beam, values, pieces, ends)
         self._regroup()
@@ -135,7 +141,7 @@ class BeamSearch(Search):
                 for value, piece in offered
                 if value != -torch.inf  # not what the prefix rules out
             ]
-        candidates.sort(key=lambda candidate: -candidate[0])
+        candidates.sort(key=itemgetter(0), reverse=True)
         beam.running = []
         for log_probability, piece, parent in candidates[: self._width - len(beam.ended)]:
             child = ScoredHypothesis(
@@ -150,7 +156,7 @@ class BeamSearch(Search):
             else:
                 self._append(child, piece)
                 beam.running.append(child)
-        beam.ended.sort(key=lambda hypothesis: -hypothesis.score)
+        beam.ended.sort(key=attrgetter("score"), reverse=True)
         if len(beam.ended) >= self._wanted:
             to_beat = beam.ended[self._wanted - 1].score
             beam.running = [each for each in beam.running if self._best_possible(each) > to_beat]

@@ -157,6 +157,7 @@ class Search:
             logits[rows] = logits[rows].masked_fill(~allowed.to(logits.device), -torch.inf)
 
     def _append(self, hypothesis: Hypothesis, piece: int) -> None:
+        """Add a piece that was chosen."""
         hypothesis.ids.append(piece)
         if hypothesis.rest:  # the limit counts what comes after the prefix
             hypothesis.rest = hypothesis.prefix.after(hypothesis.rest, piece)

@@ -16,7 +16,7 @@ class Translation:
     prefix_finished: bool = False  # the model ended the sentence where the prefix ends
     dropped: str = ""  # the end of a source that is too long: the model did not read it
     unknown: Sequence[str] = ()  # characters of the source that the vocabulary does not have
-    score: float | None = None  # of a beam search: see `BeamSearch`; greedy search needs none
+    score: float | None = None  # from `BeamSearch`, 0 of a blank sentence; greedy search needs none
 
     def notes(self) -> list[str]:
         """What a reader of `text` should know, in words."""

@@ -88,7 +88,6 @@ class Translator:
         Raises:
             UserError: a prefix that leaves the model no room.
         """
-        _check_beam(beam, length_penalty)
 
         def search(jobs: list[_Job]) -> list[list[Hypothesis]]:
             if beam == 1:
@@ -112,7 +111,6 @@ class Translator:
 
         All have a score. The first is that of `translate_detailed`, where the arguments are too.
         """
-        _check_beam(beam, length_penalty)
 
         def search(jobs: list[_Job]) -> list[list[Hypothesis]]:
             return BeamSearch(
@@ -184,7 +182,9 @@ class Translator:
             search, source = self._greedy([job]), job.source
 
         def result() -> Translation:
-            return self._translation(job, search.hypotheses[0]) if search else Translation("", [])
+            if search is None:
+                return Translation("", [], score=0.0)
+            return self._translation(job, search.hypotheses[0])
 
         return Steps(search, self.tokenizer, source=source, candidates=candidates, result=result)
 
@@ -263,10 +263,3 @@ class _Job:
     limit: int
     dropped: str
     unknown: list[str]
-
-
-def _check_beam(beam: int, length_penalty: float) -> None:
-    if beam < 1:
-        raise ValueError(f"beam must be at least 1, not {beam}")
-    if not 0 <= length_penalty <= 10:
-        raise ValueError(f"length_penalty must lie in [0, 10], not {length_penalty}")
