@@ -25,15 +25,18 @@ _TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 
 def tests(folder: Path) -> dict[str, str]:
-    """Every test function's source, with the comments behind it, by `file::function`."""
+    """Every test function's source, with the comments above it, by `file::function`."""
     found = {}
     for path in sorted(folder.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
+        lines = text.split("\n")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                first = min(item.lineno for item in [node, *node.decorator_list])
-                lines = text.splitlines()[first - 1 : node.end_lineno]
-                found[f"{path.relative_to(folder).as_posix()}::{node.name}"] = "\n".join(lines)
+                first = min(item.lineno for item in [node, *node.decorator_list]) - 1
+                while lines[first - 1].startswith("#"):
+                    first -= 1
+                source = "\n".join(lines[first : node.end_lineno])
+                found[f"{path.relative_to(folder).as_posix()}::{node.name}"] = source
     return found
 
 

@@ -50,6 +50,7 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
         ("model", "peak_learning_rate", "0,001", ["expected float, got 0,001"]),
         ("model", "learning_rate", 0.1, ["no setting model.learning_rate", "peak_learning_rate?"]),
         ("model", "norm", "mid", ["model.norm: expected 'pre', 'post', got mid"]),
+        ("data", "character_coverage", 0.9, ["no setting data.character_coverage"]),  # S16
         ("data", "batch_tokens", 2.5, ["data.batch_tokens: expected int, got 2.5"]),
         ("data", "batch_tokens", 0, ["batch_tokens must be 1 or more, not 0"]),
         (
