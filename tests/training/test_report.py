@@ -186,6 +186,15 @@ def test_other_files_are_scored_without_a_config(run, trained, tmp_path):
     assert packed.out == plain.out.replace("en:", "en.gz:")
 
 
+def test_a_blank_line_of_a_challenge_file_is_counted(run, settings, trained, tmp_path):
+    folder = tmp_path / "challenge"
+    folder.mkdir()
+    (folder / "one.tsv").write_text("the cat\tdie Katze\n\tdas Haus\n", encoding="utf-8")
+    args = ("--data.challenge", folder, "--beam", 1)
+    outcome = run("test", settings, "--ckpt_path", trained, *args)
+    assert f"(blank source), first at {folder / 'one.tsv'}:2" in outcome.err
+
+
 def test_the_config_s_challenge_files_are_no_part_of_other_files(run, settings, trained, tmp_path):
     write(tmp_path, en=ENGLISH, de=GERMAN)
     settings["data"]["challenge"] = str(tmp_path / "missing")

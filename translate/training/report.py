@@ -92,9 +92,11 @@ def report_challenges(translator: Translator, files: Sequence[Path]) -> None:
     if files:
         print(f"\n{'challenge, greedy':<17} {'exactly right':>20} {'BLEU':>7} {'chrF':>7}")
     for path in files:
-        pairs = ParallelFiles(tsv=path).read("data.challenge").pairs
-        result = evaluate(translator, pairs)
-        columns = f"{_share(result.scores.exact, len(pairs)):>20} "
+        corpus = ParallelFiles(tsv=path).read("data.challenge")
+        for entry in corpus.left_out:
+            say(f"data.challenge: {entry}")
+        result = evaluate(translator, corpus.pairs)
+        columns = f"{_share(result.scores.exact, len(corpus.pairs)):>20} "
         columns += f"{result.scores.bleu:7.2f} {result.scores.chrf:7.2f}"
         print(f"{path.stem:<17} {columns}", flush=True)
         for note in result.notes:
