@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     if args.config:
         if args.files or args.valid or args.test:
             parser.error("give files or --config, not both")
-        settings = _read_config(args.config)
+        settings = _read_config(args.config) | {"section": "data."}
     else:
         named = {"train": args.files, "valid": args.valid, "test": args.test}
         if not args.files:

@@ -78,6 +78,7 @@ def examine(
     tokenizer: Tokenizer | None = None,
     vocab_size: int = 8000,
     max_length: int = 256,
+    section: str = "",
 ) -> Report:
     """Read "train" and, where given, "valid" and "test" as `fit` would, and say what is wrong.
 
@@ -87,13 +88,16 @@ def examine(
         tokenizer: counts pieces; without one a vocabulary is trained on (a sample of) train.
         vocab_size: pieces of that vocabulary.
         max_length: pieces a sentence may have, start or end sign counted.
+        section: of a config file that names the files ("data."), for messages only.
 
     Raises:
         UsageError: settings that contradict each other.
     """
     findings = Findings(strict=False)
     corpora = {
-        name: read_corpus(part, "", filters if name == "train" else None, findings)
+        name: read_corpus(
+            part, section and section + name, filters if name == "train" else None, findings
+        )
         for name, part in files.items()
     }
     for corpus in corpora.values():

@@ -23,7 +23,8 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         DataError: no such file, a folder, no permission, a broken or truncated archive.
     """
     place = Path(path).expanduser().absolute()
-    hint = f"; set {setting}" if setting else ""
+    in_config = "." in setting or setting.startswith("--")  # "tsv" alone cannot be set
+    hint = f"; set {setting}" if in_config else ""
     try:
         data = place.read_bytes()
     except FileNotFoundError:

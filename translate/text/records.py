@@ -56,7 +56,7 @@ def parquet_rows(
     """
     place = Path(path).expanduser().absolute()
     if not place.is_file():
-        what = f"no such file: {place}; set {prefix}parquet"
+        what = f"no such file: {place}" + (f"; set {prefix}parquet" if prefix else "")
         raise DataError(Fault("missing-file", str(place), what=what))
     # Streamed, or the library would first copy the file to its cache.
     settings = {"data_files": str(place), "split": "train", "streaming": True}
