@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -304,3 +305,17 @@ def test_neither_torch_nor_lightning_is_loaded():
     for argv in (["a.tsv"], ["--config", "own.yaml"]):
         command = [sys.executable, "-c", code, "check", *argv]
         subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_file_name_that_is_not_utf8_is_spelled_out():
+    for option in ([], ["--json"]):
+        finished = subprocess.run(
+            [sys.executable, "-m", "translate", "check", b"sch\xf6n.tsv", *option],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert (finished.returncode, finished.stderr) == (1, "")
+        assert "sch\\udcf6n.tsv" in finished.stdout
+    assert json.loads(finished.stdout)["faults"][0]["file"].endswith("sch\udcf6n.tsv")

@@ -270,3 +270,9 @@ def test_a_run_may_be_limited_by_steps_alone(run, settings):
     outcome = run("fit", settings)
     assert outcome.code == 0
     assert outcome.checkpoint()["global_step"] == 3
+
+
+@pytest.mark.parametrize("option", ["--data.train.tsv", "--runs", "--config"])
+def test_a_name_that_is_not_utf8_is_refused_in_one_line(run, settings, option):
+    told = "'b\\udcf6se' is not UTF-8: rename the file or folder"
+    refused(run("fit", settings, option, "b\udcf6se"), 2, told)
