@@ -93,7 +93,9 @@ KINDS = {
     "blank-end": Kind(NOTE),
     "blank-source": Kind(WARNING, todo="translate the line, or take it out of both sides"),
     "blank-target": Kind(WARNING, todo="translate the line, or take it out of both sides"),
-    "few-columns": Kind(WARNING, todo="name the columns of the two languages, or mend the row"),
+    "few-columns": Kind(
+        WARNING, todo="columns end in tabs: name those of the two languages, or mend the row"
+    ),
     "many-columns": Kind(WARNING, todo="take the tab out of the sentence"),
     "no-field": Kind(WARNING, todo="name the fields of the two languages, or mend the record"),
     "no-text": Kind(WARNING, todo="mend the record"),
