@@ -232,11 +232,11 @@ def test_a_file_name_where_a_section_belongs_is_told_what_to_write(run, settings
     refused(run("fit", None, *args), 2, "command line: ", f"write --data.{name}.tsv three.tsv")
 
 
-@pytest.mark.parametrize("key", ["train", "trainer", "translations"])
+@pytest.mark.parametrize("key", ["train", "trainer", "translations", "model"])
 @pytest.mark.parametrize("value", [3, [3]])
 def test_one_value_where_a_section_belongs_is_refused(run, settings, key, value):
     (settings["data"] if key == "train" else settings)[key] = value
-    refused(run("fit", settings), 2, f"{key}: a section of settings is expected, not")
+    refused(run("fit", settings), 2, f"{key}: a section of settings is expected")
 
 
 @pytest.mark.parametrize("content", ["name: ü\n".encode("latin-1"), b"PK\3\4\x80\xff"])
