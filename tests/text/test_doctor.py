@@ -171,6 +171,7 @@ CASES = {
     "swapped": Case(
         "swapped", "a.en", 1, WARNING, 1, {"a.en": text(GERMAN), "a.de": text(ENGLISH)}
     ),  # M08
+    "ids": one("no-letters", "a.tsv", 1, WARNING, text([f"{n}\t{ROWS[n]}" for n in range(6)])),
     "duplicate": one("duplicate", "a.tsv", 7, WARNING, text([*ROWS, *ROWS[2:4]]), 2),  # D13
     "copies": Case("copy", "a.en", 1, WARNING, 6, {"a.de": text(ENGLISH)}),  # M08 D14
     "copy": one("copy", "a.tsv", 2, WARNING, put(ROWS, 2, "It is a copy.\tit is a copy.")),  # D14

@@ -13,7 +13,7 @@ from translate.text.corpus import Corpus, ParallelFiles, read_corpus
 from translate.text.faults import UNSAFE, Fault, Findings
 from translate.text.filters import Filters, LeftOut, excerpt
 from translate.text.normalize import fold, normalize
-from translate.text.sentences import look_swapped
+from translate.text.sentences import look_swapped, look_wordless
 from translate.text.split import split_corpus
 from translate.text.tokenizer import MAX_BYTES, Tokenizer
 
@@ -144,12 +144,17 @@ def examine(
 def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
     """What stands out once whole corpora are seen, "train" first: `fit` says it, `check` lists it.
 
-    The wrong order of languages, sentences that two corpora share, and characters that "train"
+    The wrong order of languages, numbers where sentences should be, sentences that two corpora share, and characters that "train"
     does not have.
     """
     for corpus in corpora.values():
         sample = corpus.pairs[:_GUESSED]
-        if look_swapped([pair.source for pair in sample], [pair.target for pair in sample]):
+        sides = [pair.source for pair in sample], [pair.target for pair in sample]
+        for side, texts in enumerate(sides):
+            if look_wordless(texts):
+                place = corpus.file_and_line(0, side)
+                yield Fault("no-letters", *place, example=excerpt(texts[0]))
+        if look_swapped(*sides):
             yield Fault("swapped", *corpus.file_and_line(0), example=excerpt(*sample[0]))
     for (name, first), (_, second) in combinations(corpora.items(), 2):
         yield from _overlap(name, first, second)

@@ -110,6 +110,11 @@ KINDS = {
         "the source looks German and the target English (a guess)",
         "swap the two files, or the two columns",
     ),
+    "no-letters": Kind(
+        WARNING,
+        "most of it has no letter: numbers in place of sentences (a guess)",
+        "name the columns, or fields, of the two languages",
+    ),
     "overlap": Kind(WARNING),
     "unknown-characters": Kind(WARNING),
     "too-long": Kind(WARNING, todo="fit leaves them out; split the sentences or raise max_length"),
