@@ -144,8 +144,8 @@ def examine(
 def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
     """What stands out once whole corpora are seen, "train" first: `fit` says it, `check` lists it.
 
-    The wrong order of languages, numbers where sentences should be, sentences that two corpora share, and characters that "train"
-    does not have.
+    The wrong order of languages, numbers in place of sentences, sentences that two corpora share,
+    and characters that "train" does not have.
     """
     for corpus in corpora.values():
         sample = corpus.pairs[:_GUESSED]
