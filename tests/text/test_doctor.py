@@ -126,6 +126,7 @@ CASES = {
     "folder": one("folder", "a.en", 0, UNSAFE, None),  # D09
     "gzip": one("broken-archive", "a.en", 0, UNSAFE, gzip.compress(text(ENGLISH))[:-9]),  # D16
     "xz": one("broken-archive", "a.en", 0, UNSAFE, lzma.compress(text(ENGLISH))[:-9]),
+    "zip": one("other-archive", "a.tsv", 0, UNSAFE, b"PK\3\4" + text(ROWS)),
     "zst": one("broken-archive", "a.en", 0, UNSAFE, zstandard.compress(text(ENGLISH))[:-9]),
     "empty table": one("no-pairs", "a.tsv", 0, UNSAFE, b""),
     "blank table": one("no-pairs", "a.tsv", 0, UNSAFE, b" \n\t\n"),

@@ -30,6 +30,7 @@ KINDS = {
     "folder": Kind(UNSAFE),
     "unreadable": Kind(UNSAFE),
     "broken-archive": Kind(UNSAFE),
+    "other-archive": Kind(UNSAFE),
     "broken-format": Kind(UNSAFE),
     "utf-16": Kind(
         UNSAFE, "UTF-16, not UTF-8", "convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"
