@@ -269,6 +269,10 @@ def test_a_tokenizer_that_cannot_be_read_is_a_fault(report):
             "3 files: give one with both languages, or source and target",
         ),
         (["a.tsv", "--config", "own.yaml"], "give files or --config, not both"),
+        (
+            ["--config", "typo.yaml", "--columns", "2", "1", "--fields", "a", "b"],
+            "--columns and --fields: the config file says that under data.train",
+        ),
         (["a.tsv", "--max-length", "0"], "--max-length must be 2 or more, not 0"),
         (
             ["a.en", "a.de", "--columns", "1", "2"],

@@ -47,6 +47,8 @@ def main(argv: Sequence[str]) -> int:
     if args.config:
         if args.files or args.valid or args.test:
             parser.error("give files or --config, not both")
+        if idle := [f"--{name}" for name in _OPTIONS if getattr(args, name)]:
+            parser.error(f"{' and '.join(idle)}: the config file says that under data.train")
         settings = _read_config(args.config) | {"section": "data."}
     else:
         named = {"train": args.files, "valid": args.valid, "test": args.test}
