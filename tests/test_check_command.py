@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -250,6 +251,15 @@ def test_pieces_of_a_given_tokenizer_are_counted(report):
     assert found["splits"]["train"]["source"]["longest"] == longest + 1
 
 
+def test_a_tokenizer_that_cannot_be_read_is_a_fault(report):
+    write("a.tsv", TABLE)
+    write("own.yaml", "data: {train: {tsv: a.tsv}, tokenizer: none.model}\n")
+    for argv in (["a.tsv", "--tokenizer", "none.model"], ["--config", "own.yaml"]):
+        code, found = report(*argv)
+        assert (code, found["pairs"], len(found["faults"])) == (1, 3, 1)
+        assert found["faults"][0]["what"].startswith("cannot read the tokenizer ")
+
+
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
@@ -259,13 +269,17 @@ def test_pieces_of_a_given_tokenizer_are_counted(report):
             "3 files: give one with both languages, or source and target",
         ),
         (["a.tsv", "--config", "own.yaml"], "give files or --config, not both"),
-        (["a.tsv", "--max-length", "0"], "--max-length must be 1 or more, not 0"),
+        (
+            ["--config", "typo.yaml", "--columns", "2", "1", "--fields", "a", "b"],
+            "--columns and --fields: the config file says that under data.train",
+        ),
+        (["a.tsv", "--max-length", "0"], "--max-length must be 2 or more, not 0"),
         (
             ["a.en", "a.de", "--columns", "1", "2"],
             "--columns: no file is a .tsv",
         ),
         (["a.tsv", "--columns", "1", "1"], "columns: source and target are both 1"),
-        (["--config", "ratio.yaml"], "data.filters.length_ratio must be 1 or more, not 0.5"),
+        (["--config", "ratio.yaml"], "filters.length_ratio must be 1 or more, not 0.5"),
         (["a.en", "a.en"], "source and target are the same file: a.en"),
         (["--config", "none.yaml"], "no such file: {here}/none.yaml; set --config"),
         (
@@ -276,6 +290,18 @@ def test_pieces_of_a_given_tokenizer_are_counted(report):
             ["--config", "typo.yaml"],
             "typo.yaml: no setting data.train.tvs; did you mean data.train.tsv?",
         ),
+        (
+            ["--config", "no.yaml"],
+            "no.yaml: data.filters: a section of settings is expected, not None",
+        ),
+        (["--config", "three.yaml"], "three.yaml: model: a section of settings is expected, not 3"),
+        (
+            ["--config", "filter.yaml"],
+            "filter.yaml: no setting data.filters.ratio; did you mean data.filters.length_ratio?",
+        ),
+        (["--config", "tab.yaml"], "tab.yaml:2: not YAML: found character '\\t' that cannot"),
+        (["--config", "latin.yaml"], "latin.yaml: not UTF-8 text"),
+        (["--config", "least.yaml"], "least.yaml: held_out must be 1 or more, not -1; "),
     ],
 )
 def test_a_command_line_that_cannot_be_meant_ends_with_2(capsys, argv, complaint):
@@ -283,6 +309,12 @@ def test_a_command_line_that_cannot_be_meant_ends_with_2(capsys, argv, complaint
     write("empty.yaml", "model: {}\n")
     write("ratio.yaml", "data: {train: {tsv: a.tsv}, filters: {length_ratio: 0.5}}\n")
     write("typo.yaml", "data: {train: {tvs: a.tsv}}\n")
+    write("no.yaml", "data: {train: {tsv: a.tsv}, filters: null}\n")
+    write("three.yaml", "data: {train: {tsv: a.tsv}}\nmodel: 3\n")
+    write("filter.yaml", "data: {train: {tsv: a.tsv}, filters: {ratio: 3}}\n")
+    write("tab.yaml", "data:\n\ttrain: a.tsv\n")
+    write("latin.yaml", "name: ü\n".encode("latin-1"))
+    write("least.yaml", "data: {train: {tsv: a.tsv}, held_out: -1, vocab_size: 4}\n")
     try:
         code = cli.main(["check", *argv])
     except SystemExit as end:
@@ -304,3 +336,17 @@ def test_neither_torch_nor_lightning_is_loaded():
     for argv in (["a.tsv"], ["--config", "own.yaml"]):
         command = [sys.executable, "-c", code, "check", *argv]
         subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_file_name_that_is_not_utf8_is_spelled_out():
+    for option in ([], ["--json"]):
+        finished = subprocess.run(
+            [sys.executable, "-m", "translate", "check", b"sch\xf6n.tsv", *option],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert (finished.returncode, finished.stderr) == (1, "")
+        assert "sch\\udcf6n.tsv" in finished.stdout
+    assert json.loads(finished.stdout)["faults"][0]["file"].endswith("sch\udcf6n.tsv")

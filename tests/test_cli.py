@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -94,3 +95,14 @@ def test_a_command_line_without_a_command_says_what_is_wrong(capsys, argv, compl
         cli.main(argv)
     assert caught.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_interrupt_while_the_program_ends_shows_no_trace():
+    code = (
+        "import atexit, os, signal, sys; from translate import cli\n"
+        "cli.main = lambda argv: 0\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "cli.entry_point()"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (finished.returncode, finished.stderr) == (-signal.SIGINT, b"")

@@ -21,7 +21,6 @@ from translate.text.doctor import Lengths, Report, Split
 from translate.text.faults import NOTE, SEVERITIES, UNSAFE, WARNING, DataError, Fault
 from translate.text.files import read_bytes
 from translate.text.filters import Filters
-from translate.text.tokenizer import Tokenizer
 
 _SPLITS = ("train", "valid", "test")
 _SETTINGS = {
@@ -29,7 +28,9 @@ _SETTINGS = {
     "filters": Filters,
     "tokenizer": Path,
     "vocab_size": int,
+    "held_out": int,
 }
+_LEAST = {"held_out": 1, "vocab_size": 5, "max_length": 2}  # as `fit` has it
 _FORMS = {"tmx": "tmx", "jsonl": "jsonl", "json": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
 _PACKED = (".gz", ".xz", ".zst")
 _OPTIONS = {"columns": ("tsv",), "languages": ("tmx",), "fields": ("jsonl", "parquet")}
@@ -39,13 +40,15 @@ def main(argv: Sequence[str]) -> int:
     """Print the report on what the command line names; 0 safe to train on, 1 unsafe.
 
     Raises:
-        UserError: a command line or a config file that cannot be meant, an unreadable tokenizer.
+        UsageError: a command line or a config file that cannot be meant.
     """
     parser = _parser()
     args = parser.parse_args(argv)
     if args.config:
         if args.files or args.valid or args.test:
             parser.error("give files or --config, not both")
+        if idle := [f"--{name}" for name in _OPTIONS if getattr(args, name)]:
+            parser.error(f"{' and '.join(idle)}: the config file says that under data.train")
         settings = _read_config(args.config) | {"section": "data."}
     else:
         named = {"train": args.files, "valid": args.valid, "test": args.test}
@@ -60,12 +63,10 @@ def main(argv: Sequence[str]) -> int:
                 parser.error(f"--{option}: no file is a .{' or a .'.join(forms)}")
         settings = {"files": files}
     given = {name: getattr(args, name) for name in ("tokenizer", "vocab_size", "max_length")}
-    for name in ("vocab_size", "max_length"):
-        if given[name] is not None and given[name] < 1:
-            parser.error(f"--{name.replace('_', '-')} must be 1 or more, not {given[name]}")
+    for name, least in _LEAST.items():
+        if (value := given.get(name)) is not None and value < least:
+            parser.error(f"--{name.replace('_', '-')} must be {least} or more, not {value}")
     settings |= {name: value for name, value in given.items() if value is not None}
-    if settings.get("tokenizer") is not None:
-        settings["tokenizer"] = Tokenizer.load(settings["tokenizer"])
     report = doctor.examine(**settings)
     if args.json:
         print(json.dumps(_as_json(report), ensure_ascii=False, indent=1))
@@ -101,14 +102,22 @@ def _read_config(path: Path) -> dict[str, Any]:
 
     try:
         config = yaml.safe_load(read_bytes(path, "--config").decode("utf-8-sig"))
-        data = {name: value for name, value in config["data"].items() if name in _SETTINGS}
-        model = {"max_length": (config.get("model") or {}).get("max_length")}
     except DataError as error:
         raise UsageError(str(error)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {' '.join(str(error).split())}") from None
-    except (KeyError, TypeError, AttributeError):
-        raise UsageError(f"{path}: no data section: name the files under data.train") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8 text") from None
+    except yaml.YAMLError as error:
+        problem, mark = getattr(error, "problem", error), getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}" if mark else path
+        raise UsageError(f"{place}: not YAML: {' '.join(str(problem).split())}") from None
+    if not isinstance(config, dict) or not isinstance(config.get("data"), dict):
+        raise UsageError(f"{path}: no data section: name the files under data.train")
+    data = {name: value for name, value in config["data"].items() if name in _SETTINGS}
+    given = {"model": config.get("model") or {}, "data.filters": data.get("filters", {})}
+    for section, value in given.items():
+        if not isinstance(value, dict):
+            raise UsageError(f"{path}: {section}: a section of settings is expected, not {value}")
+    model = {"max_length": given["model"].get("max_length")}
     parser = ArgumentParser(exit_on_error=False)
     for name, kind in _SETTINGS.items():
         parser.add_argument(f"--data.{name}", type=kind)
@@ -124,8 +133,12 @@ def _read_config(path: Path) -> dict[str, Any]:
         os.chdir(here)
     given = {**vars(parsed.data), **vars(parsed.model)}
     settings = {name: value for name, value in given.items() if value is not None}
-    if faults := settings.get("filters", Filters()).faults():
-        raise UsageError("; ".join(f"{path}: data.{fault}" for fault in faults))
+    faults = settings.get("filters", Filters()).faults()
+    for name, least in _LEAST.items():
+        if settings.get(name, least) < least:
+            faults.append(f"{name} must be {least} or more, not {settings[name]}")
+    if faults:
+        raise UsageError("; ".join(f"{path}: {fault}" for fault in faults))
     files = {name: settings.pop(name) for name in _SPLITS if name in settings}
     if "train" not in files:
         raise UsageError(f"{path}: data.train is not set: name the files to train on")

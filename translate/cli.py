@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -66,11 +67,13 @@ def entry_point() -> NoReturn:
     if sys.stdout is None:
         _say("standard output is closed, so nothing can be answered")
         sys.exit(1)
-    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
-        stream.reconfigure(encoding="utf-8", errors=errors)  # whatever the environment says
+    for stream in (sys.stdout, sys.stderr):  # UTF-8, whatever the environment says
+        # Only a file's name can hold what is no UTF-8: "\udcf6" stands for its byte F6.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to interrupt but the exit
     except KeyboardInterrupt:
         code = 130
     except OSError as error:

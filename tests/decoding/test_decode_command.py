@@ -140,6 +140,7 @@ def test_steps_end_with_the_translation(decode):
         (["No", "--pre", "Das"], "unrecognized arguments: --pre"),
         (["No", "\udcfc"], "is not UTF-8"),
         (["No", "--beam", "0"], "argument --beam: '0' is not a number from 1 up"),
+        (["No", "--beam", "1001"], "argument --beam: '1001' is more than 1,000"),
         (["No", "--steps", "--beam", "2"], "--steps shows a greedy search"),
         (["No", "--steps", "--n-best", "1"], "--steps shows a greedy search"),
         (["No", "--beam", "2", "--n-best", "3"], "--n-best 3 needs --beam 3 or more"),

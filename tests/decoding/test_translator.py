@@ -248,7 +248,7 @@ def test_arguments_that_cannot_be_meant_are_refused(translator):
         translator.translate(["No", "No"], ["N"])
     with pytest.raises(ValueError, match="batch_size must be at least 1, not 0"):
         translator.translate(["No"], batch_size=0)
-    with pytest.raises(ValueError, match="beam must be at least 1, not 0"):
+    with pytest.raises(ValueError, match=r"beam must lie in \[1, 1000\], not 0"):
         translator.translate(["No"], beam=0)
     for penalty in (-0.1, 11, float("nan")):
         with pytest.raises(

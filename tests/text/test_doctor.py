@@ -20,7 +20,7 @@ from translate.text.corpus import ParallelFiles, read_corpus
 from translate.text.doctor import Report, examine
 from translate.text.faults import KINDS, NOTE, UNSAFE, WARNING
 from translate.text.filters import Filters
-from translate.text.split import split_by_source
+from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +46,9 @@ GERMAN = [
 PAIRS = list(zip(ENGLISH, GERMAN, strict=True))
 ROWS = [f"{source}\t{target}" for source, target in PAIRS]
 OBJECTS = [json.dumps({"en": source, "de": target}) for source, target in PAIRS]
+NAMES = [f"{name}\t{name}" for name in string.ascii_letters[:15]]
+SYLLABLES = [f"{a}{b}" for a in "bdfghk" for b in "aeiou"]
+MORE = [f"{first}{other}\t{first}{other}" for first in string.ascii_letters for other in SYLLABLES]
 LONG = " ".join(string.ascii_letters)
 UNLIKE = "Go on.\t" + "Geh weiter. " * 4
 VERY_LONG = "ü " * 1400 + "\t" + "x " * 1400
@@ -123,6 +126,7 @@ CASES = {
     "folder": one("folder", "a.en", 0, UNSAFE, None),  # D09
     "gzip": one("broken-archive", "a.en", 0, UNSAFE, gzip.compress(text(ENGLISH))[:-9]),  # D16
     "xz": one("broken-archive", "a.en", 0, UNSAFE, lzma.compress(text(ENGLISH))[:-9]),
+    "zip": one("other-archive", "a.tsv", 0, UNSAFE, b"PK\3\4" + text(ROWS)),
     "zst": one("broken-archive", "a.en", 0, UNSAFE, zstandard.compress(text(ENGLISH))[:-9]),
     "empty table": one("no-pairs", "a.tsv", 0, UNSAFE, b""),
     "blank table": one("no-pairs", "a.tsv", 0, UNSAFE, b" \n\t\n"),
@@ -168,6 +172,7 @@ CASES = {
     "swapped": Case(
         "swapped", "a.en", 1, WARNING, 1, {"a.en": text(GERMAN), "a.de": text(ENGLISH)}
     ),  # M08
+    "ids": one("no-letters", "a.tsv", 1, WARNING, text([f"{n}\t{ROWS[n]}" for n in range(6)])),
     "duplicate": one("duplicate", "a.tsv", 7, WARNING, text([*ROWS, *ROWS[2:4]]), 2),  # D13
     "copies": Case("copy", "a.en", 1, WARNING, 6, {"a.de": text(ENGLISH)}),  # M08 D14
     "copy": one("copy", "a.tsv", 2, WARNING, put(ROWS, 2, "It is a copy.\tit is a copy.")),  # D14
@@ -178,6 +183,8 @@ CASES = {
     ),
     "very long": one("long-line", "a.tsv", 2, WARNING, put(ROWS, 2, VERY_LONG)),
     "one pair": one("too-few-to-split", "a.tsv", 0, UNSAFE, text(ROWS[:1])),  # D14
+    "too few to test on": one("too-few-to-split", "a.tsv", 0, UNSAFE, text(ROWS[:1] + NAMES)),
+    "too few in a long list": one("too-few-to-split", "a.tsv", 0, UNSAFE, text(ROWS + MORE)),
     "many signs": one("vocabulary", "a.tsv", 0, UNSAFE, put(ROWS, 1, f"{SIGNS}\t{SIGNS}.")),  # S02
     # Splits
     "overlap": validation("overlap", 2, ["Oh no.", "i DRINK  two cups of tea."]),  # D13
@@ -215,7 +222,7 @@ def refusal(folder: Path, files: dict[str, Any]) -> str:
         }
         train = corpora["train"].pairs
         if "valid" not in corpora:
-            split_by_source(train, held_out=1, seed=0)
+            split_corpus(train, {"valid", "test"}.difference(corpora), 500, seed=0)
         sentences = (side for pair in train for side in pair)
         tokenizer, _ = Tokenizer.train(sentences, vocab_size=VOCAB_SIZE)
         keep_fitting(encode_pairs(tokenizer, train), MAX_LENGTH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 
@@ -61,3 +62,41 @@ def test_a_file_that_cannot_be_opened_is_named_in_full_with_what_to_set(
     with pytest.raises(UserError) as caught:
         read_bytes(".", "data.train.source")
     assert str(caught.value) == f"a folder, not a file: {tmp_path}; set data.train.source"
+
+
+def test_a_broken_file_after_a_whole_one_is_not_left_out(tmp_path, kind):
+    path = tmp_path / "a"
+    second = bytearray(COMPRESS[kind](TEXT))
+    second[20:-20] = b"\xff" * (len(second) - 40)
+    path.write_bytes(COMPRESS[kind](TEXT) + second)
+    with pytest.raises(UserError, match=f"broken {kind} file"):
+        read_bytes(path)
+    path.write_bytes(COMPRESS[kind](TEXT) + b"rubbish")
+    with pytest.raises(UserError, match=f"broken {kind} file"):
+        read_bytes(path)
+
+
+def test_zstandard_files_of_pzstd_and_with_a_long_window_are_read(tmp_path):
+    path = tmp_path / "a.zst"
+    path.write_bytes(b"\x50\x2a\x4d\x18\x04\0\0\0size" + zstandard.compress(TEXT))
+    assert read_bytes(path) == TEXT
+    settings = zstandard.ZstdCompressionParameters(window_log=28)
+    stream = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    path.write_bytes(stream.compress(TEXT) + stream.flush())
+    assert read_bytes(path) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (bz2.compress(TEXT), "bzip2 file"),
+        (b"PK\3\4\x14\0", "ZIP archive or office document"),
+        (b"7z\xbc\xaf\x27\x1c\0\4", "7z archive"),
+    ],
+)
+def test_other_archives_are_named_with_what_to_do(tmp_path, data, what):
+    path = tmp_path / "deu-eng.tsv"
+    path.write_bytes(data)
+    with pytest.raises(UserError) as caught:
+        read_bytes(path)
+    assert str(caught.value) == f"{path}: a {what}, not text; unpack it, or save it as text"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from translate.text.sentences import look_swapped
+from translate.text.sentences import look_swapped, look_wordless
 
 ENGLISH = ["The dog is old.", "That is my house and you know it.", "He is with the others."]
 GERMAN = ["Der Hund ist alt.", "Das ist mein Haus und ich mag es nicht.", "Er ist mit ihm."]
@@ -36,3 +36,13 @@ def test_a_sentence_or_two_are_no_ground_for_a_guess():
 
 def test_a_few_foreign_sentences_change_nothing():
     assert look_swapped([*GERMAN * 10, *ENGLISH], [*ENGLISH * 10, *GERMAN])
+
+
+@pytest.mark.parametrize("numbers", [["1276", "1277"], ["3 + 4", "5."], ["1", "2", "three"]])
+def test_numbers_in_place_of_most_sentences_stand_out(numbers):
+    assert look_wordless(numbers)
+
+
+@pytest.mark.parametrize("texts", [ENGLISH, ["Ü", "1"], ["Нет.", "いいえ"], []])
+def test_sentences_with_letters_of_any_script_do_not(texts):
+    assert not look_wordless(texts)

@@ -64,12 +64,18 @@ def test_beam_width_and_length_penalty_are_settings(run, settings, trained):
     assert "test: 4 sentences, beam 2" in outcome.out.splitlines()
     stored = json.loads((trained / "test.beam2.json").read_text())
     assert (stored["beam"], stored["length_penalty"]) == (2, 0.5)
-    settings |= {"beam": 0, "length_penalty": -1}
+
+
+@pytest.mark.parametrize(("beam", "penalty"), [(0, -1.0), (10**20, 20.0)])
+def test_a_search_that_cannot_be_is_refused_before_any_sentence(
+    run, settings, trained, beam, penalty
+):
+    settings |= {"beam": beam, "length_penalty": penalty}
     refused = run("test", settings, "--ckpt_path", trained)
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == (
-        "translate: beam must be 1 or more, not 0; "
-        "length_penalty must be a number from 0 up, not -1.0\n"
+        f"translate: beam must be from 1 to 1,000, not {beam}; "
+        f"length_penalty must be from 0 to 10, not {penalty}\n"
     )
 
 

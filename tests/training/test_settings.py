@@ -232,11 +232,11 @@ def test_a_file_name_where_a_section_belongs_is_told_what_to_write(run, settings
     refused(run("fit", None, *args), 2, "command line: ", f"write --data.{name}.tsv three.tsv")
 
 
-@pytest.mark.parametrize("key", ["train", "trainer", "translations"])
+@pytest.mark.parametrize("key", ["train", "trainer", "translations", "model"])
 @pytest.mark.parametrize("value", [3, [3]])
 def test_one_value_where_a_section_belongs_is_refused(run, settings, key, value):
     (settings["data"] if key == "train" else settings)[key] = value
-    refused(run("fit", settings), 2, f"{key}: a section of settings is expected, not")
+    refused(run("fit", settings), 2, f"{key}: a section of settings is expected")
 
 
 @pytest.mark.parametrize("content", ["name: ü\n".encode("latin-1"), b"PK\3\4\x80\xff"])
@@ -270,3 +270,9 @@ def test_a_run_may_be_limited_by_steps_alone(run, settings):
     outcome = run("fit", settings)
     assert outcome.code == 0
     assert outcome.checkpoint()["global_step"] == 3
+
+
+@pytest.mark.parametrize("option", ["--data.train.tsv", "--runs", "--config"])
+def test_a_name_that_is_not_utf8_is_refused_in_one_line(run, settings, option):
+    told = "'b\\udcf6se' is not UTF-8: rename the file or folder"
+    refused(run("fit", settings, option, "b\udcf6se"), 2, told)

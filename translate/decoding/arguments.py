@@ -6,6 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+# Of every beam search, that of `translate test` too. More hypotheses than this take hours or all
+# memory and find nothing better; a higher power of the length leaves nothing of the probabilities.
+MAX_BEAM = 1000
+MAX_LENGTH_PENALTY = 10
+
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Read the command line behind `decode`; one that cannot be meant ends the program with 2."""
@@ -57,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         "--beam",
         default=1,
         metavar="N",
-        type=_positive,
+        type=_beam,
         help="follow the N likeliest hypotheses of each sentence (1: greedy search)",
     )
     parser.add_argument(
@@ -120,11 +125,19 @@ def _positive(argument: str) -> int:
     return int(argument)
 
 
+def _beam(argument: str) -> int:
+    if (number := _positive(argument)) > MAX_BEAM:
+        raise argparse.ArgumentTypeError(f"{argument!r} is more than {MAX_BEAM:,}")
+    return number
+
+
 def _penalty(argument: str) -> float:
     try:
         number = float(argument)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= 10:
-        raise argparse.ArgumentTypeError(f"{argument!r} is not a number from 0 to 10")
+    if not 0 <= number <= MAX_LENGTH_PENALTY:
+        raise argparse.ArgumentTypeError(
+            f"{argument!r} is not a number from 0 to {MAX_LENGTH_PENALTY}"
+        )
     return number

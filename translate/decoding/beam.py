@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from translate.decoding.arguments import MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.search import Hypothesis, Search, evaluating, least_moved
 from translate.model.transformer import Transformer
 
@@ -79,14 +80,16 @@ class BeamSearch(Search):
     ) -> None:
         """Args: those of `Search`, and
 
-        beam: N, at least 1.
-        length_penalty: from 0 to 10.
+        beam: N, from 1 to `MAX_BEAM`.
+        length_penalty: from 0 to `MAX_LENGTH_PENALTY`.
         wanted: so many of the best hypotheses have to be certain, at most N.
         """
-        if beam < 1:
-            raise ValueError(f"beam must be at least 1, not {beam}")
-        if not 0 <= length_penalty <= 10:
-            raise ValueError(f"length_penalty must lie in [0, 10], not {length_penalty}")
+        if not 1 <= beam <= MAX_BEAM:
+            raise ValueError(f"beam must lie in [1, {MAX_BEAM}], not {beam}")
+        if not 0 <= length_penalty <= MAX_LENGTH_PENALTY:
+            raise ValueError(
+                f"length_penalty must lie in [0, {MAX_LENGTH_PENALTY}], not {length_penalty}"
+            )
         super().__init__(model, src, beam=beam, **options)
         if self._eos_id in options["never"]:
             raise ValueError(f"a beam search has to end, but never={options['never']} has eos")

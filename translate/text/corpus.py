@@ -147,7 +147,7 @@ class ParallelFiles:
         if len(given) > 1 and given != ["source", "target"]:
             raise UsageError(
                 f"{prefix}{given[0]} and {prefix}{given[1]} are both set: give either one file "
-                "or a source and a target file"
+                "or a source and a target file (null takes back what a config file sets)"
             )
         if not given or given in (["source"], ["target"]):
             missing = "target" if given == ["source"] else "source"

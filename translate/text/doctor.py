@@ -7,20 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 
 from translate.text.corpus import Corpus, ParallelFiles, read_corpus
 from translate.text.faults import UNSAFE, Fault, Findings
 from translate.text.filters import Filters, LeftOut, excerpt
 from translate.text.normalize import fold, normalize
-from translate.text.sentences import look_swapped
-from translate.text.split import split_by_source
+from translate.text.sentences import look_swapped, look_wordless
+from translate.text.split import split_corpus
 from translate.text.tokenizer import MAX_BYTES, Tokenizer
 
 SAMPLE = 50_000  # pairs on which pieces are counted and a vocabulary is tried
 _LONGEST = 100  # sentences a side that may be the one with the most pieces
 _GUESSED = 10_000  # pairs from which the languages are guessed
 _SHOWN = 10  # unknown characters that are named
-_SMALL = 1000  # pairs from which on some can be held out, unless they are hardly pairs at all
+_SMALL = 20_000  # pairs from which on some can be held out, unless they are hardly pairs at all
 _REPEATED = 0.05  # so many duplicates are in every corpus: people say "Thank you." often
 
 
@@ -75,9 +76,10 @@ def examine(
     files: Mapping[str, ParallelFiles | list[ParallelFiles]],
     *,
     filters: Filters = Filters(),  # noqa: B008 (frozen)
-    tokenizer: Tokenizer | None = None,
+    tokenizer: Path | None = None,
     vocab_size: int = 8000,
     max_length: int = 256,
+    held_out: int = 500,
     section: str = "",
 ) -> Report:
     """Read "train" and, where given, "valid" and "test" as `fit` would, and say what is wrong.
@@ -85,9 +87,11 @@ def examine(
     Args:
         files: where the splits lie, "train" first.
         filters: which training pairs are left out, as for `fit`.
-        tokenizer: counts pieces; without one a vocabulary is trained on (a sample of) train.
+        tokenizer: a SentencePiece .model that counts pieces; without one a vocabulary is trained
+            on (a sample of) train.
         vocab_size: pieces of that vocabulary.
         max_length: pieces a sentence may have, start or end sign counted.
+        held_out: pairs that are held out for each of "valid" and "test", as for `fit`.
         section: of a config file that names the files ("data."), for messages only.
 
     Raises:
@@ -115,19 +119,23 @@ def examine(
         sampled=any(len(corpus.pairs) > SAMPLE for corpus in corpora.values()),
     )
     train = corpora["train"]
+    counting: Tokenizer | None = None
     if train.pairs:
         with findings.collect(train.starts[0][1][0], "too-few-to-split"):
             # Where reading stopped, there are more pairs than it found.
             if len(train.pairs) < _SMALL and "valid" not in corpora and not findings.unsafe():
-                split_by_source(train.pairs, held_out=max(1, len(train.pairs) // 10), seed=0)
-        with findings.collect(train.starts[0][1][0], "vocabulary"):
-            tokenizer = tokenizer or _try_vocabulary(train, vocab_size, report)
-    if tokenizer is not None:
-        report.pieces = len(tokenizer)
+                split_corpus(train.pairs, {"valid", "test"}.difference(corpora), held_out, seed=0)
+        with findings.collect(str(tokenizer or train.starts[0][1][0]), "vocabulary"):
+            if tokenizer is None:
+                counting = _try_vocabulary(train, vocab_size, report)
+            else:
+                counting = Tokenizer.load(tokenizer)
+    if counting is not None:
+        report.pieces = len(counting)
         for name, corpus in corpora.items():
             if name != "train":
                 report.splits[name].unknown, _ = _unknown_characters(corpus, train)
-            for fault in _measure(corpus, report.splits[name], tokenizer, max_length):
+            for fault in _measure(corpus, report.splits[name], counting, max_length):
                 findings.add(fault)
     report.faults = findings.worst_first()
     return report
@@ -136,12 +144,17 @@ def examine(
 def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
     """What stands out once whole corpora are seen, "train" first: `fit` says it, `check` lists it.
 
-    The wrong order of languages, sentences that two corpora share, and characters that "train"
-    does not have.
+    The wrong order of languages, numbers in place of sentences, sentences that two corpora share,
+    and characters that "train" does not have.
     """
     for corpus in corpora.values():
         sample = corpus.pairs[:_GUESSED]
-        if look_swapped([pair.source for pair in sample], [pair.target for pair in sample]):
+        sides = [pair.source for pair in sample], [pair.target for pair in sample]
+        for side, texts in enumerate(sides):
+            if look_wordless(texts):
+                place = corpus.file_and_line(0, side)
+                yield Fault("no-letters", *place, example=excerpt(texts[0]))
+        if look_swapped(*sides):
             yield Fault("swapped", *corpus.file_and_line(0), example=excerpt(*sample[0]))
     for (name, first), (_, second) in combinations(corpora.items(), 2):
         yield from _overlap(name, first, second)

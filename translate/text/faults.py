@@ -30,6 +30,7 @@ KINDS = {
     "folder": Kind(UNSAFE),
     "unreadable": Kind(UNSAFE),
     "broken-archive": Kind(UNSAFE),
+    "other-archive": Kind(UNSAFE),
     "broken-format": Kind(UNSAFE),
     "utf-16": Kind(
         UNSAFE, "UTF-16, not UTF-8", "convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"
@@ -93,7 +94,9 @@ KINDS = {
     "blank-end": Kind(NOTE),
     "blank-source": Kind(WARNING, todo="translate the line, or take it out of both sides"),
     "blank-target": Kind(WARNING, todo="translate the line, or take it out of both sides"),
-    "few-columns": Kind(WARNING, todo="name the columns of the two languages, or mend the row"),
+    "few-columns": Kind(
+        WARNING, todo="columns end in tabs: name those of the two languages, or mend the row"
+    ),
     "many-columns": Kind(WARNING, todo="take the tab out of the sentence"),
     "no-field": Kind(WARNING, todo="name the fields of the two languages, or mend the record"),
     "no-text": Kind(WARNING, todo="mend the record"),
@@ -107,6 +110,11 @@ KINDS = {
         WARNING,
         "the source looks German and the target English (a guess)",
         "swap the two files, or the two columns",
+    ),
+    "no-letters": Kind(
+        WARNING,
+        "most of it has no letter: numbers in place of sentences (a guess)",
+        "name the columns, or fields, of the two languages",
     ),
     "overlap": Kind(WARNING),
     "unknown-characters": Kind(WARNING),

@@ -20,7 +20,8 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         setting: what to set where the file cannot be read ("data.train.tsv"), for messages only.
 
     Raises:
-        DataError: no such file, a folder, no permission, a broken or truncated archive.
+        DataError: no such file, a folder, no permission, a broken or truncated archive, one of
+            another kind.
     """
     place = Path(path).expanduser().absolute()
     in_config = "." in setting or setting.startswith("--")  # "tsv" alone cannot be set
@@ -39,6 +40,9 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         reason = f"cannot read {place}: {error.strerror or error}{hint}"
         raise DataError(Fault("unreadable", str(place), what=reason)) from None
     kind = next((kind for kind, magic in _MAGIC.items() if data.startswith(magic)), "")
+    if kind and kind not in _DECOMPRESS:
+        reason = f"{place}: a {kind}, not text; unpack it, or save it as text"
+        raise DataError(Fault("other-archive", str(place), what=reason))
     try:
         return _DECOMPRESS[kind](data) if kind else data
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
@@ -46,11 +50,24 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         raise DataError(Fault("broken-archive", str(place), what=reason)) from None
 
 
+def _decompress_xz(data: bytes) -> bytes:
+    """All streams of `data`; `lzma.decompress` would leave out a broken one after the first."""
+    parts = []
+    while data:
+        stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+        parts.append(stream.decompress(data))
+        if not stream.eof:
+            raise EOFError("the last stream is not complete")
+        data = stream.unused_data.lstrip(b"\0")  # between streams there may be padding
+    return b"".join(parts)
+
+
 def _decompress_zstandard(data: bytes) -> bytes:
     """All frames of `data`; `stream_reader` would take a truncated one for a whole one."""
     parts = []
     while data:
-        frame = zstandard.ZstdDecompressor().decompressobj()
+        decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)  # zstd --long=31
+        frame = decompressor.decompressobj()
         parts.append(frame.decompress(data))
         if not frame.eof:
             raise EOFError("the last frame is not complete")
@@ -58,9 +75,16 @@ def _decompress_zstandard(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-_MAGIC = {"gzip": b"\x1f\x8b", "xz": b"\xfd7zXZ\0", "zstandard": b"\x28\xb5\x2f\xfd"}
+_MAGIC = {
+    "gzip": b"\x1f\x8b",
+    "xz": b"\xfd7zXZ\0",
+    "zstandard": (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"),  # the second is from pzstd
+    "bzip2 file": tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)),
+    "ZIP archive or office document": b"PK\3\4",
+    "7z archive": b"7z\xbc\xaf\x27\x1c",
+}
 _DECOMPRESS = {
     "gzip": gzip.decompress,
-    "xz": lzma.decompress,
+    "xz": _decompress_xz,
     "zstandard": _decompress_zstandard,
 }

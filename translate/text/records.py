@@ -42,7 +42,9 @@ def _parsed(line: str, path: Path, number: int) -> dict[str, Any] | None:
             return record
         reason = f"a {type(record).__name__}"
     what = f"expected one JSON object on each line ({reason})"
-    todo = "an array becomes such lines with: jq -c '.[]' OLD > NEW"
+    todo = "mend the line"
+    if line.lstrip().startswith("["):
+        todo = "an array becomes such lines with: jq -c '.[]' OLD > NEW"
     raise DataError(Fault("broken-format", str(path), number, what=what, todo=todo))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from translate.text.faults import Fault, Findings
 from translate.text.filters import excerpt
@@ -71,6 +71,11 @@ class SentenceWatch:
 def look_swapped(sources: Iterable[str], targets: Iterable[str]) -> bool:
     """Whether the sources seem to be German and the targets English, by their stop words."""
     return _clearly(_GERMAN, _ENGLISH, sources) and _clearly(_ENGLISH, _GERMAN, targets)
+
+
+def look_wordless(texts: Sequence[str]) -> bool:
+    """Whether more than half of the texts have no letter, as the numbers of Tatoeba's sentences."""
+    return 2 * sum(any(map(str.isalpha, text)) for text in texts) < len(texts)
 
 
 def _clearly(language: frozenset[str], other: frozenset[str], texts: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from translate.errors import UserError
 from translate.text.corpus import Pair
@@ -67,3 +67,22 @@ def split_by_source(
         )
     train = [pair for index, pair in enumerate(pairs) if index not in chosen]
     return train, [pairs[index] for index in sorted(chosen)]
+
+
+def split_corpus(
+    pairs: Sequence[Pair], missing: Container[str], held_out: int, *, seed: int
+) -> dict[str, list[Pair]]:
+    """ "train", and "valid" and "test" where they are `missing`, held out from `pairs`.
+
+    Each gets `held_out` pairs, but at most a tenth of all; "valid" gets one at least, for
+    without any no checkpoint is the best.
+
+    Raises:
+        UserError: see `split_by_source`.
+    """
+    parts = {"train": list(pairs)}
+    tenth = min(held_out, len(pairs) // 10)
+    for name, count in (("valid", max(1, tenth)), ("test", tenth)):
+        if name in missing and count:
+            parts["train"], parts[name] = split_by_source(parts["train"], held_out=count, seed=seed)
+    return parts

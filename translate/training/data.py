@@ -23,7 +23,7 @@ from translate.text.corpus import Corpus, Pair, ParallelFiles, named_sources, re
 from translate.text.doctor import compare
 from translate.text.faults import WARNING, Fault, Findings
 from translate.text.filters import Filters, excerpt
-from translate.text.split import split_by_source
+from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 from translate.training.messages import say
 
@@ -177,15 +177,13 @@ class TranslationData(lightning.LightningDataModule):
 
     def _split(self, pairs: list[Pair]) -> dict[str, list[Pair]]:
         """The pairs to train on, and those held out for what has no files of its own."""
-        parts = {"train": pairs}
         if self.files["valid"] is not None:
-            return parts
-        tenth, seed = min(self.held_out, len(pairs) // 10), torch.initial_seed()
-        for name, count in (("valid", max(1, tenth)), ("test", tenth)):
-            if self.files[name] is None and count:
-                parts["train"], parts[name] = split_by_source(
-                    parts["train"], held_out=count, seed=seed
-                )
+            return {"train": pairs}
+        missing = [name for name, files in self.files.items() if files is None]
+        seed = torch.initial_seed()
+        parts = split_corpus(pairs, missing, self.held_out, seed=seed)
+        for name in missing:
+            if name in parts:
                 say(
                     f"data.{name} is not set: held out {len(parts[name]):,} pairs of data.train "
                     f"(seed {seed})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from argparse import ArgumentError
@@ -94,6 +95,9 @@ class TranslationCLI(LightningCLI):
         parser.link_arguments("model.max_length", "data.max_length")
 
     def parse_arguments(self, parser: LightningArgumentParser, args: object) -> None:
+        for arg in self.args:
+            if re.search("[\ud800-\udfff]", arg):  # stands for such a byte
+                raise UsageError(f"{arg!r} is not UTF-8: rename the file or folder")
         try:
             self.config = parser.parse_args(self.args)
         except (ArgumentError, UnicodeDecodeError) as error:

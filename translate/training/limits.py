@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from lightning.pytorch import Trainer
 
+from translate.decoding.arguments import MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.errors import UsageError
 from translate.training.module import VALIDATION_METRICS
 
@@ -32,10 +32,12 @@ def check_early_stopping(settings: Any) -> list[str]:
 def check_search(beam: int, length_penalty: float) -> list[str]:
     """What is wrong with the search of `test`, one entry a fault."""
     faults = []
-    if beam < 1:
-        faults.append(f"beam must be 1 or more, not {beam}")
-    if not 0 <= length_penalty < math.inf:
-        faults.append(f"length_penalty must be a number from 0 up, not {length_penalty}")
+    if not 1 <= beam <= MAX_BEAM:
+        faults.append(f"beam must be from 1 to {MAX_BEAM:,}, not {beam}")
+    if not 0 <= length_penalty <= MAX_LENGTH_PENALTY:
+        faults.append(
+            f"length_penalty must be from 0 to {MAX_LENGTH_PENALTY}, not {length_penalty}"
+        )
     return faults
 
 

@@ -46,6 +46,9 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
     `known` are the keys that exist.
     """
     place = _place(args)
+    if found := re.search(r"Group '([^']+)' does not accept option '([^']+)'", message):
+        key = f"{found[1]}.{found[2]}"
+        return f"{place}: no setting {key}{_nearest(key, known)}"
     if found := re.search(r"does not accept option '([^']+)'", message):
         return f"{place}: no setting {found[1]}{_nearest(found[1], known)}"
     if found := re.search(r"unrecognized arguments: --([^\s=]+)", message):
@@ -66,6 +69,8 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
             key, text = f"{key}.{inner[1]}", inner[2]
         fault = _no_section(key, text, given=given) or _wrong_value(text)
         return f"{place}: {key}: {fault}"
+    if found := re.match(r'Key "(\w+)\.\w+" not found in namespace', message):
+        return f"{place}: {found[1]}: a section of settings is expected"
     if "codec can't decode" in message:
         return f"{place}: not UTF-8 text"
     if message.startswith("Unexpected config"):
@@ -110,6 +115,8 @@ def _no_section(key: str, text: str, *, given: bool) -> str:
     path_given = re.search(r"Expected a path but (.+) either not accessible", text)
     if not (text_given or path_given or "Given value type: <class 'str'>" in text):
         value = re.search(r"Given value: (.*)", text)
+        if value and value[1].startswith("['"):
+            return f"a list of sections is expected: write [{{tsv: {value[1].split(chr(39))[1]}}}]"
         return f"a section of settings is expected, not {value[1]}" if value else ""
     file = (text_given or path_given or {1: "FILE"})[1]
     example = f"--{key}.tsv {file}" if given else f"{{tsv: {file}}}"
