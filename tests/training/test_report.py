@@ -229,9 +229,9 @@ def test_references_change_the_scores_and_nothing_else(run, trained, tmp_path): 
         ((None, "de"), 2, "--reference without --input: "),
         (("en", "en"), 2, "--input and --reference are the same file: "),
         (("en", "two"), 1, "/en has 3 lines but /"),
-        (("en", "none"), 1, "/none; set --reference"),
-        (("empty", "empty2"), 1, "no sentences to score in /"),
-        (("en", "blank"), 1, "left out 3 of 3 pairs with a blank side"),
+        (("en", "none"), 1, "no such file: /"),
+        (("empty", "empty2"), 1, "no sentence pairs in the data: /"),
+        (("en", "blank"), 1, "left out 3 (blank target), first at /"),
     ],
 )  # M03 M04 M06 M08
 def test_files_that_cannot_be_scored_are_refused(tmp_path, names, code, message):
@@ -246,7 +246,7 @@ def test_unequal_counts_name_both_files_and_nothing_is_left(run, trained, tmp_pa
     source, reference = write(tmp_path, en=ENGLISH, de=GERMAN[:2])
     outcome = run("test", None, "--ckpt_path", trained, "--input", "en", "--reference", "de")
     assert outcome.err == (
-        f"translate: {source} has 3 lines but {reference} has 2: "
+        f"translate: {source}:3: {source} has 3 lines but {reference} has 2; "
         "line n of one must translate line n of the other\n"
     )
     assert (outcome.code, outcome.out, results(trained)) == (1, "", [])
@@ -257,8 +257,17 @@ def test_blank_lines_are_left_out_and_counted(run, trained, tmp_path):  # M04
     source, reference = write(tmp_path, en=english, de=german)
     args = ("--input", "en", "--reference", "de", "--beam", 1)
     outcome = run("test", None, "--ckpt_path", trained, *args)
-    note = f"{source} and {reference}: left out 2 of 5 pairs with a blank side, first line 2"
-    assert outcome.err.splitlines()[0] == note
+    assert outcome.err.splitlines()[:2] == [
+        f"left out 1 (blank target), first at {reference}:2: 'The tree is there.' / '\\xa0'",
+        f"left out 1 (blank on both sides), first at {source}:4: '' / ''",
+    ]
+    assert outcome.out.startswith("en: 3 sentences, greedy\n")
+
+
+def test_a_blank_line_at_the_end_of_one_file_is_no_matter(run, trained, tmp_path):
+    write(tmp_path, en=ENGLISH, de=[*GERMAN, ""])
+    args = ("--input", "en", "--reference", "de", "--beam", 1)
+    outcome = run("test", None, "--ckpt_path", trained, *args)
     assert outcome.out.startswith("en: 3 sentences, greedy\n")
 
 

@@ -11,10 +11,8 @@ from typing import Any
 
 from translate.decoding.streams import write_whole
 from translate.decoding.translator import Translator
-from translate.errors import UsageError, UserError
+from translate.errors import UsageError
 from translate.text.corpus import Pair, ParallelFiles
-from translate.text.lines import read_lines
-from translate.text.normalize import normalize
 from translate.training.evaluate import Evaluation, evaluate
 from translate.training.messages import say
 from translate.training.run import RunFolder
@@ -38,20 +36,10 @@ def other_pairs(source: Path | None, reference: Path | None) -> list[Pair] | Non
         )
     if source == reference:
         raise UsageError(f"--input and --reference are the same file: {source}")
-    sides = [read_lines(source, "--input"), read_lines(reference, "--reference")]
-    if len(sides[0]) != len(sides[1]):
-        raise UserError(
-            f"{source} has {len(sides[0]):,} lines but {reference} has {len(sides[1]):,}: "
-            "line n of one must translate line n of the other"
-        )
-    pairs = [Pair(*row) for row in zip(*sides, strict=True)]
-    blank = [n for n, pair in enumerate(pairs, 1) if not all(map(normalize, pair))]
-    left_out = f"left out {len(blank):,} of {len(pairs):,} pairs with a blank side"
-    if len(blank) == len(pairs):
-        raise UserError(f"no sentences to score in {source} and {reference}: {left_out}")
-    if blank:
-        say(f"{source} and {reference}: {left_out}, first line {blank[0]:,}")
-    return [pair for pair in pairs if all(map(normalize, pair))]
+    corpus = ParallelFiles(source=source, target=reference).read()
+    for entry in corpus.left_out:
+        say(str(entry))
+    return corpus.pairs
 
 
 def report(
