@@ -86,51 +86,32 @@ def test_a_batch_of_unequal_sources_prefixes_and_limits_equals_each_alone(model)
         assert len(together[n].ids) <= n % 4 + limits[n]
 
 
-class Scripted(Transformer):
-    """Says a fixed row of pieces whatever it reads, and counts how often it is asked."""
-
-    def __init__(self, config, script: list[int]) -> None:
-        super().__init__(config)
-        self.script, self.calls, self.position = script, 0, 0
-
-    def decode(self, tgt_in, *args, **kwargs):
-        self.calls += 1
-        self.position += tgt_in.shape[1]
-        return super().decode(tgt_in, *args, **kwargs)
-
-    def logits(self, hidden):
-        logits = torch.zeros(*hidden.shape[:-1], self.config.vocab_size)
-        logits[..., list(NEVER)] = 9.0
-        logits[..., self.script[self.position - 1]] = 5.0
-        return logits
-
-
 # G01, G04
-def test_one_call_a_piece_and_one_for_the_end_and_no_special_piece(config):
-    model = Scripted(config(), [7, 8, 9, EOS])
+def test_one_call_a_piece_and_one_for_the_end_and_no_special_piece(config, scripted):
+    model = scripted(config(), [7, 8, 9, EOS])
     (hypothesis,) = search(model, sources(1)).run()
     assert hypothesis.ids == [7, 8, 9]
     assert hypothesis.finished
     assert model.calls == 4
 
 
-def test_a_sentence_that_ends_exactly_at_the_limit_is_finished(config):
-    (hypothesis,) = search(Scripted(config(), [7, 8, EOS]), sources(1), limits=[2]).run()
+def test_a_sentence_that_ends_exactly_at_the_limit_is_finished(config, scripted):
+    (hypothesis,) = search(scripted(config(), [7, 8, EOS]), sources(1), limits=[2]).run()
     assert hypothesis.ids == [7, 8] and hypothesis.finished
-    (hypothesis,) = search(Scripted(config(), [7, 8, 9, EOS]), sources(1), limits=[2]).run()
+    (hypothesis,) = search(scripted(config(), [7, 8, 9, EOS]), sources(1), limits=[2]).run()
     assert hypothesis.ids == [7, 8] and not hypothesis.finished
 
 
 # G09
-def test_the_limit_counts_what_comes_after_the_prefix(config):
-    model = Scripted(config(), [7] * 32)
+def test_the_limit_counts_what_comes_after_the_prefix(config, scripted):
+    model = scripted(config(), [7] * 32)
     (hypothesis,) = search(model, sources(1), limits=[2], prefixes=[Prefix([5, 6, 5])]).run()
     assert hypothesis.ids == [5, 6, 5, 7, 7]
 
 
 # A24
-def test_the_search_never_goes_beyond_the_positions_of_the_model(config):
-    model = Scripted(config(max_length=9), [7] * 9)
+def test_the_search_never_goes_beyond_the_positions_of_the_model(config, scripted):
+    model = scripted(config(max_length=9), [7] * 9)
     (hypothesis,) = search(model, sources(1), limits=[500], prefixes=[Prefix([5, 6, 5])]).run()
     assert len(hypothesis.ids) == 8
     assert not hypothesis.finished
