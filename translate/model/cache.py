@@ -35,7 +35,8 @@ class LayerCache:
     Args:
         block: the layer.
         memory: keys and values of the source for its cross-attention, (2, B, H, S, K).
-        room: where those of the target go, (2, R, H, T_max, K), filled from the left.
+        room: where those of the target go, (2, T_max, R, H, K), filled from the front: what a step
+            adds lies in one piece.
     """
 
     def __init__(self, block: DecoderBlock, memory: Tensor, room: Tensor) -> None:
@@ -49,12 +50,17 @@ class LayerCache:
     def extend(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Project N new positions (B, N, D); returns their queries (B, H, N, K), and the keys and
         the values of all positions so far, views (B, H, length, K)."""
-        _, _, n_heads, _, head_dim = self.room.shape
+        *_, n_heads, head_dim = self.room.shape
         queries, *keys_values = project(x, self._weight, n_heads, head_dim)
         start, self.length = self.length, self.length + x.shape[1]
-        self.room[:, :, :, start : self.length] = torch.stack(keys_values)
-        keys, values = self.room[:, :, :, : self.length]
+        for room, new in zip(self.room, keys_values, strict=True):  # (T_max, B, H, K), (B, H, N, K)
+            room[start : self.length] = new.permute(2, 0, 1, 3)
+        keys, values = self._so_far()
         return queries, keys, values
+
+    def _so_far(self) -> Tensor:
+        """Keys and values of all positions so far: a view (2, R, H, length, K)."""
+        return self.room[:, : self.length].permute(0, 2, 3, 1, 4)
 
     def step(self, x: Tensor, src_mask: Tensor | None, seats: Seats | None = None) -> Tensor:
         """One new position of each row: (R, D) -> (R, D).
@@ -62,14 +68,15 @@ class LayerCache:
         The operations of `DecoderBlock.forward`, written in a row: for a single position calls of
         modules cost as much as the arithmetic.
         """
-        block, (_, rows, n_heads, _, head_dim) = self.block, self.room.shape
-        start, self.length = self.length, self.length + 1
+        block, (_, _, rows, n_heads, head_dim) = self.block, self.room.shape
 
         y = _before(block.self_residual, x)
-        projected = F.linear(y, self._weight).view(rows, 3, n_heads, 1, head_dim)
-        self.room[:, :, :, start : self.length] = projected[:, 1:].transpose(0, 1)
-        keys, values = self.room[:, :, :, : self.length]
-        context = F.scaled_dot_product_attention(projected[:, 0], keys, values)  # (R, H, 1, K)
+        projected = F.linear(y, self._weight).view(rows, 3, n_heads, head_dim)
+        self.room[:, self.length] = projected[:, 1:].transpose(0, 1)
+        self.length += 1
+        keys, values = self._so_far()
+        queries = projected[:, 0].unsqueeze(2)
+        context = F.scaled_dot_product_attention(queries, keys, values)  # (R, H, 1, K)
         out = block.self_attention.out_proj
         x = _after(block.self_residual, x, F.linear(context.flatten(1), out.weight, out.bias))
 
@@ -118,10 +125,10 @@ class DecoderCache:
     ) -> None:
         layers, two, sources, n_heads, _, head_dim = memory.shape
         self._memory = memory
-        self._room = memory.new_empty(layers, two, sources * beam, n_heads, max_length, head_dim)
+        self._room = memory.new_empty(layers, two, max_length, sources * beam, n_heads, head_dim)
         self._seats: Seats | None = None  # None: row i is the one hypothesis of source i
         self.layers = [
-            LayerCache(block, memory[i], self._room[i, :, :sources])
+            LayerCache(block, memory[i], self._room[i, :, :, :sources])
             for i, block in enumerate(blocks)
         ]
 
@@ -145,19 +152,19 @@ class DecoderCache:
     ) -> None:
         """Row i goes on where `rows[i]` was, source i is what `sources[i]` was; only those that
         move are copied. A row may occur several times: hypotheses that part."""
-        _move(self._room[..., : self.length, :], rows)
-        _move(self._memory, sources)
+        _move(self._room[:, :, : self.length], 3, rows)
+        _move(self._memory, 2, sources)
         self._seats = seats
         for i, layer in enumerate(self.layers):
             layer.memory = self._memory[i, :, : len(sources)]
-            layer.room = self._room[i, :, : len(rows)]
+            layer.room = self._room[i, :, :, : len(rows)]
 
 
-def _move(stored: Tensor, rows: Sequence[int]) -> None:
-    """Row i of `stored` (layers, 2, rows, ...) becomes what `rows[i]` was."""
+def _move(stored: Tensor, dim: int, rows: Sequence[int]) -> None:
+    """Row i of dimension `dim` becomes what `rows[i]` was."""
     places = [place for place, row in enumerate(rows) if row != place]
     if places:
         moved = [rows[place] for place in places]
-        # Half the time of `stored[:, :, places] = stored[:, :, moved]`.
+        # Half the time of assigning by a list of indices.
         where, whence = torch.tensor([places, moved], device=stored.device)
-        stored.index_copy_(2, where, stored.index_select(2, whence))
+        stored.index_copy_(dim, where, stored.index_select(dim, whence))

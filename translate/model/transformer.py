@@ -1,6 +1,7 @@
 """The encoder-decoder transformer: integers in, logits out (Vaswani et al. 2017).
 
-B batch, S source length, T target length, D d_model, V vocabulary.
+B batch, S source length, T target length, D d_model, V vocabulary, H heads, K head dim,
+L decoder layers.
 """
 
 from __future__ import annotations
@@ -147,16 +148,19 @@ class Transformer(nn.Module):
     def start_cache(self, memory: Tensor, max_length: int, beam: int = 1) -> DecoderCache:
         """An empty cache over `memory` (B, S, D), for up to `max_length` target positions of up
         to `beam` hypotheses a source."""
-        keys_and_values = torch.stack(self._keys_and_values(memory)).unflatten(0, (-1, 2))
+        shape = (len(self.decoder), 2, self.config.n_heads, self._head_dim)
+        projected = F.linear(memory, self._memory_weight()).unflatten(-1, shape)
+        keys_and_values = projected.permute(2, 3, 0, 4, 1, 5).contiguous()  # (L, 2, B, H, S, K)
         return DecoderCache(self.decoder, keys_and_values, max_length, beam)
 
-    def _keys_and_values(self, memory: Tensor) -> tuple[Tensor, ...]:
-        """What the decoder's layers see of `memory` (B, S, D): keys of the first, values of the
-        first, keys of the second and so on, 2 · layers times (B, H, S, K)."""
+    @property
+    def _head_dim(self) -> int:
+        return self.config.d_model // self.config.n_heads
+
+    def _memory_weight(self) -> Tensor:
+        """W_key and W_value of every layer's cross-attention, (L · 2 · D, D)."""
         attentions = [block.cross_attention for block in self.decoder]
-        matrices = [matrix for each in attentions for matrix in (each.W_key, each.W_value)]
-        head_dim = self.config.d_model // self.config.n_heads
-        return project(memory, side_by_side(*matrices), self.config.n_heads, head_dim)
+        return side_by_side(*(matrix for a in attentions for matrix in (a.W_key, a.W_value)))
 
     def decode(
         self,
@@ -179,7 +183,9 @@ class Transformer(nn.Module):
             x = cache.step(x[:, 0], src_mask)[:, None]
             return self.decoder_norm(x)
         if cache is None:
-            projected = self._keys_and_values(memory)
+            projected = project(
+                memory, self._memory_weight(), self.config.n_heads, self._head_dim
+            )  # keys of the first layer, its values, keys of the second ...: each (B, H, S, K)
             memory_layers = list(zip(projected[::2], projected[1::2], strict=True))
         else:
             memory_layers = [layer.memory for layer in cache.layers]
