@@ -301,6 +301,7 @@ def test_a_tokenizer_that_cannot_be_read_is_a_fault(report):
         ),
         (["--config", "tab.yaml"], "tab.yaml:2: not YAML: found character '\\t' that cannot"),
         (["--config", "latin.yaml"], "latin.yaml: not UTF-8 text"),
+        (["--config", "null.yaml"], "null.yaml: model.max_length: expected int, got None"),
         (["--config", "least.yaml"], "least.yaml: held_out must be 1 or more, not -1; "),
     ],
 )
@@ -314,6 +315,7 @@ def test_a_command_line_that_cannot_be_meant_ends_with_2(capsys, argv, complaint
     write("filter.yaml", "data: {train: {tsv: a.tsv}, filters: {ratio: 3}}\n")
     write("tab.yaml", "data:\n\ttrain: a.tsv\n")
     write("latin.yaml", "name: ü\n".encode("latin-1"))
+    write("null.yaml", "data: {train: {tsv: a.tsv}}\nmodel: {max_length: null}\n")
     write("least.yaml", "data: {train: {tsv: a.tsv}, held_out: -1, vocab_size: 4}\n")
     try:
         code = cli.main(["check", *argv])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import types
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +107,18 @@ def test_an_interrupt_while_the_program_ends_shows_no_trace():
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (finished.returncode, finished.stderr) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_results_that_cannot_be_written_are_no_success(tmp_path):
+    (tmp_path / "mine.tsv").write_text("A house.\tEin Haus.\nA mouse.\tEine Maus.\n")
+    command = [sys.executable, "-m", "translate", "check", str(tmp_path / "mine.tsv")]
+    with Path("/dev/full").open("w") as full:
+        finished = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (finished.returncode, finished.stderr) == (
+        1,
+        "translate: cannot write the results: No space left on device; "
+        "what is there is not complete\n",
+    )

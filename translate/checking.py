@@ -117,6 +117,10 @@ def _read_config(path: Path) -> dict[str, Any]:
     for section, value in given.items():
         if not isinstance(value, dict):
             raise UsageError(f"{path}: {section}: a section of settings is expected, not {value}")
+    for section, values in (("data", data), ("model", given["model"])):
+        for name in _LEAST:
+            if values.get(name, 0) is None:
+                raise UsageError(f"{path}: {section}.{name}: expected int, got None")
     model = {"max_length": given["model"].get("max_length")}
     parser = ArgumentParser(exit_on_error=False)
     for name, kind in _SETTINGS.items():

@@ -78,7 +78,8 @@ def entry_point() -> NoReturn:
         code = 130
     except OSError as error:
         if not isinstance(error, BrokenPipeError):  # that is `| head`: no reader, no fault
-            _say(str(error))
+            results = f"cannot write the results: {error.strerror}; what is there is not complete"
+            _say(str(error) if error.filename else results)
         # Python flushes standard output once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 1

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from translate.errors import UserError
+from translate.errors import UsageError, UserError
 from translate.text.corpus import ParallelFiles
 from translate.training.data import TranslationData
 
@@ -115,7 +115,7 @@ def test_few_pairs_are_left_to_train_on_and_not_held_out_for_testing(data, count
     module = data(LINES[:count])
     module.setup("fit")
     assert (len(module._train), len(module._valid)) == (count - 1, 1)
-    with pytest.raises(UserError, match=r"no data to read: set data\.test"):
+    with pytest.raises(UsageError, match=r"no data to read: set data\.test"):
         module.read("test")
 
 

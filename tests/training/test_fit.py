@@ -78,7 +78,7 @@ def test_three_pairs_train_and_log_without_a_special_case(run, tmp_path):  # B02
     assert outcome.steps("train/loss") == outcome.steps("val/loss") == [1, 2, 3]
     assert outcome.steps("train/tokens_per_second") == [1, 2, 3]
     assert len(outcome.events().Images("cross_attention")) == 3
-    assert "held out 1 pairs of data.train" in outcome.err
+    assert "held out 1 pair of data.train" in outcome.err
     assert "reduced to" in outcome.err
 
 

@@ -146,7 +146,7 @@ class TranslationData(lightning.LightningDataModule):
         if name == "train" or (self.files["train"] is not None and self.files["valid"] is None):
             parts = self._split(self._read("train").pairs)
         if not parts.get(name):
-            raise UserError(f"no data to read: set data.{name} in the config")
+            raise UsageError(f"no data to read: set data.{name} in the config")
         return parts[name]
 
     def challenge_files(self) -> list[Path]:
@@ -184,9 +184,10 @@ class TranslationData(lightning.LightningDataModule):
         parts = split_corpus(pairs, missing, self.held_out, seed=seed)
         for name in missing:
             if name in parts:
+                count = len(parts[name])
                 say(
-                    f"data.{name} is not set: held out {len(parts[name]):,} pairs of data.train "
-                    f"(seed {seed})"
+                    f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
+                    f"data.train (seed {seed})"
                 )
         return parts
 
