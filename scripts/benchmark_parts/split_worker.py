@@ -59,15 +59,17 @@ def fit(settings: dict[str, Any]) -> dict[str, Any]:
     from lightning.pytorch.trainer.connectors.logger_connector import _LoggerConnector
     from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+    from translate.training import module as training_module
     from translate.training.callbacks import ProgressBar
     from translate.training.curves import Curves
     from translate.training.fit import main as translate_fit
-    from translate.training.module import TranslationModule
 
+    TranslationModule = training_module.TranslationModule
     watch = Stopwatch()
     watch.watch(_BaseDataLoaderIter, "__next__", "data")
-    watch.watch(TranslationModule, "loss", "forward")
-    watch.watch(torch.Tensor, "backward", "backward")
+    # On several threads the loss comes with its gradient, which is handed out later.
+    watch.watch(training_module, "loss_in_parts", "forward and backward")
+    watch.watch(torch.Tensor, "backward", "forward and backward")
     watch.watch(TranslationModule, "on_before_optimizer_step", "clipping and optimiser")
     watch.watch(torch.nn.utils, "clip_grad_norm_", "clipping and optimiser")
     watch.watch(torch.optim.AdamW, "zero_grad", "clipping and optimiser")
@@ -103,12 +105,16 @@ def fit(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def bare(settings: dict[str, Any]) -> dict[str, Any]:
-    """The same batches in a plain loop, some with a stopwatch only, some under the profiler."""
+    """The same batches in a plain loop, some with a stopwatch only, some under the profiler.
+
+    The profiler sees one thread's operations, so its steps are not in parts.
+    """
     from lightning.pytorch import Trainer, seed_everything
 
     from translate.text.corpus import ParallelFiles
     from translate.training.data import TranslationData
     from translate.training.module import TranslationModule
+    from translate.training.parts import loss_in_parts
 
     config = yaml.safe_load(Path(settings["config"]).read_text("utf-8"))
     seed_everything(config["seed_everything"], verbose=False)
@@ -136,19 +142,23 @@ def bare(settings: dict[str, Any]) -> dict[str, Any]:
     count = settings["warmup"] + settings["steps"]
     batches = [batch for batch, _ in zip(datamodule.train_dataloader(), range(count), strict=False)]
 
-    def step(batch: Any) -> None:
-        summed = module.loss(batch)
+    def step(batch: Any, loss: Callable[[Any], Any] = module.loss) -> None:
+        summed = loss(batch)
         (summed.loss / max(1, summed.count)).backward()
         with torch.profiler.record_function("clipping and optimiser"):
             torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
 
+    def in_parts(batch: Any) -> Any:
+        parameters = list(module.parameters())
+        return loss_in_parts(module.loss, batch, module.model.config.pad_id, parameters)
+
     for batch in batches[: settings["warmup"]]:
-        step(batch)
+        step(batch, in_parts)
     started = time.perf_counter()
     for batch in batches[settings["warmup"] :]:
-        step(batch)
+        step(batch, in_parts)
     seconds = (time.perf_counter() - started) / settings["steps"]
     from benchmark_parts.blocks import shares
 

@@ -9,25 +9,31 @@ import sys
 import pytest
 
 COUNT = """
-import resource, sys, torch
+import resource, sys, threading, torch
 from translate.training.memory import keep_freed_memory
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
 def step():
     held = [torch.ones(1000, 1000) for _ in range(40)]  # 160 MB in all
-step(); step()
+def on_threads():  # as `training/parts.py` does: new ones every time
+    workers = [threading.Thread(target=step) for _ in range(2)]
+    for worker in workers: worker.start()
+    for worker in workers: worker.join()
+run = on_threads if sys.argv[2] == "threads" else step
+run(); run(); run()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
-    step()
+    run()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries decide alone")
-def test_a_step_takes_the_memory_of_the_step_before():
+@pytest.mark.parametrize("where", ["here", "threads"])
+def test_a_step_takes_the_memory_of_the_step_before(where):
     faults = {}
     for way in ("keep", "default"):
-        command = [sys.executable, "-c", COUNT, way]
+        command = [sys.executable, "-c", COUNT, way, where]
         faults[way] = int(subprocess.run(command, capture_output=True, check=True).stdout)
     # 5 x 160 MB are 195,000 pages of 4 KiB; huge ones, where the system makes them, are fewer.
     assert faults["keep"] < 0.1 * faults["default"]

@@ -14,14 +14,14 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Every product on one thread inside.
+def threads_of(count: int) -> Iterator[None]:
+    """Every operation on `count` threads inside.
 
     Matrices of one new position are so small that threads mostly wait for each other: on a busy
     machine two of them are ten times slower than one.
     """
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:
@@ -29,10 +29,11 @@ def one_thread() -> Iterator[None]:
 
 
 def in_parallel(
-    work: Callable[[Item], Result], items: Sequence[Item], workers: int
+    work: Callable[[Item], Result], items: Sequence[Item], workers: int, threads: int = 1
 ) -> list[Result]:
-    """`work` of each item, in order. PyTorch lets go of Python's lock while it computes."""
-    with one_thread():
+    """`work` of each item, in order, on `threads` threads each. PyTorch lets go of Python's lock
+    while it computes."""
+    with threads_of(threads):
         if workers == 1 or len(items) <= 1:
             return [work(item) for item in items]
         pool = ThreadPoolExecutor(workers)

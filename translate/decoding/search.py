@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from translate.decoding.parallel import one_thread
+from translate.decoding.parallel import threads_of
 from translate.decoding.prefix import Prefix
 from translate.model.cache import Seats
 from translate.model.transformer import AttentionRecord, Transformer
@@ -26,7 +26,7 @@ def evaluating(model: Transformer) -> Iterator[None]:
     if was_training:
         model.eval()
     try:
-        with torch.inference_mode(), one_thread():
+        with torch.inference_mode(), threads_of(1):
             yield
     finally:
         if was_training:

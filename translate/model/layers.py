@@ -6,7 +6,9 @@ B batch, S source length, T target length, D d_model.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +35,24 @@ class FeedForward(nn.Sequential):
         super().__init__(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
 
 
+class _Randomness(threading.local):
+    generator: torch.Generator | None = None  # PyTorch's own
+
+
+_randomness = _Randomness()
+
+
+@contextmanager
+def drawing_from(seed: int) -> Iterator[None]:
+    """Dropout masks of this thread come from a generator of its own: several threads drawing from
+    one would share its numbers differently every time."""
+    _randomness.generator = torch.Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        _randomness.generator = None
+
+
 class Dropout(nn.Module):
     """Zeroes a share of the elements while training; the rest grow to keep the expectation.
 
@@ -51,7 +71,8 @@ class Dropout(nn.Module):
         if not self.training or self.of_256 == 0:
             return x if onto is None else onto + x
         words = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device)
-        words.random_(torch.iinfo(torch.int64).min, None)  # all 64 bits, the sign's too
+        # All 64 bits, the sign's too.
+        words.random_(torch.iinfo(torch.int64).min, None, generator=_randomness.generator)
         bits = words.view(torch.uint8)[: x.numel()].view(x.shape)
         kept = torch.ge(bits, self.of_256, out=torch.empty_like(x, requires_grad=False))
         scale = 256 / (256 - self.of_256)

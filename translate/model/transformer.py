@@ -162,6 +162,11 @@ class Transformer(nn.Module):
         attentions = [block.cross_attention for block in self.decoder]
         return side_by_side(*(matrix for a in attentions for matrix in (a.W_key, a.W_value)))
 
+    def _keys_and_values(self, memory: Tensor) -> tuple[Tensor, ...]:
+        """What the decoder's layers see of `memory` (B, S, D): keys of the first, values of the
+        first, keys of the second and so on, 2 · L times (B, H, S, K)."""
+        return project(memory, self._memory_weight(), self.config.n_heads, self._head_dim)
+
     def decode(
         self,
         tgt_in: Tensor,
@@ -183,9 +188,7 @@ class Transformer(nn.Module):
             x = cache.step(x[:, 0], src_mask)[:, None]
             return self.decoder_norm(x)
         if cache is None:
-            projected = project(
-                memory, self._memory_weight(), self.config.n_heads, self._head_dim
-            )  # keys of the first layer, its values, keys of the second ...: each (B, H, S, K)
+            projected = self._keys_and_values(memory)
             memory_layers = list(zip(projected[::2], projected[1::2], strict=True))
         else:
             memory_layers = [layer.memory for layer in cache.layers]
