@@ -153,7 +153,7 @@ def test_other_references_change_scores_and_no_translation(
 def test_a_test_set_that_the_config_does_not_name_is_asked_for(run, settings, finished):
     del settings["data"]["test"]
     outcome = run("test", settings, "--ckpt_path", finished.folder)
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert outcome.err.splitlines()[-1].endswith("set data.test in the config")
 
 
