@@ -169,6 +169,7 @@ CASES = {
     "all mojibake": one("garbled", "a.de", 2, UNSAFE, text(MOJIBAKE), 5),  # D07
     "lost sign": one("replacement-character", "a.de", 3, WARNING, sign(GERMAN, 3, "\ufffd")),
     # Pairs
+    "headings": one("headings", "a.tsv", 1, WARNING, text(["English\tGerman", *ROWS])),
     "swapped": Case(
         "swapped", "a.en", 1, WARNING, 1, {"a.en": text(GERMAN), "a.de": text(ENGLISH)}
     ),  # M08

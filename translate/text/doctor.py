@@ -13,7 +13,7 @@ from translate.text.corpus import Corpus, ParallelFiles, read_corpus
 from translate.text.faults import UNSAFE, Fault, Findings
 from translate.text.filters import Filters, LeftOut, excerpt
 from translate.text.normalize import fold, normalize
-from translate.text.sentences import look_swapped, look_wordless
+from translate.text.sentences import look_like_headings, look_swapped, look_wordless
 from translate.text.split import split_corpus
 from translate.text.tokenizer import MAX_BYTES, Tokenizer
 
@@ -144,8 +144,8 @@ def examine(
 def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
     """What stands out once whole corpora are seen, "train" first: `fit` says it, `check` lists it.
 
-    The wrong order of languages, numbers in place of sentences, sentences that two corpora share,
-    and characters that "train" does not have.
+    The wrong order of languages, numbers or names of columns in place of sentences, sentences that
+    two corpora share, and characters that "train" does not have.
     """
     for corpus in corpora.values():
         sample = corpus.pairs[:_GUESSED]
@@ -156,6 +156,10 @@ def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
                 yield Fault("no-letters", *place, example=excerpt(texts[0]))
         if look_swapped(*sides):
             yield Fault("swapped", *corpus.file_and_line(0), example=excerpt(*sample[0]))
+        for start, _ in corpus.starts:
+            if corpus.pairs[start:] and look_like_headings(corpus.pairs[start]):
+                example = excerpt(*corpus.pairs[start])
+                yield Fault("headings", *corpus.file_and_line(start), example=example)
     for (name, first), (_, second) in combinations(corpora.items(), 2):
         yield from _overlap(name, first, second)
     for name, corpus in corpora.items():

@@ -106,6 +106,11 @@ KINDS = {
     "copy": Kind(WARNING, todo="translate the line, or see whether the target is the right file"),
     "length-ratio": Kind(WARNING, todo="see whether the two lines belong together"),
     # Pairs
+    "headings": Kind(
+        WARNING,
+        "names of columns in place of sentences (a guess)",
+        "take the row out, or it is learned as a translation",
+    ),
     "swapped": Kind(
         WARNING,
         "the source looks German and the target English (a guess)",

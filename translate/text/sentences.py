@@ -30,6 +30,11 @@ _ENGLISH = frozenset(
 _GERMAN = frozenset(
     ("der", "das", "und", "ist", "ein", "eine", "einen", "nicht", "mit", "ich", "sie", "er", "wir")
 )
+# What people and export programs write above the columns of a table.
+_HEADINGS = frozenset(
+    ("source", "src", "target", "tgt", "trg", "sentence", "translation", "text", "input", "output",
+     "en", "eng", "english", "englisch", "de", "deu", "ger", "german", "deutsch")
+)  # fmt: skip
 _DIFFERENT = 4  # so many stop words are needed for a guess
 
 
@@ -76,6 +81,11 @@ def look_swapped(sources: Iterable[str], targets: Iterable[str]) -> bool:
 def look_wordless(texts: Sequence[str]) -> bool:
     """Whether more than half of the texts have no letter, as the numbers of Tatoeba's sentences."""
     return 2 * sum(any(map(str.isalpha, text)) for text in texts) < len(texts)
+
+
+def look_like_headings(pair: Iterable[str]) -> bool:
+    """Whether the pair is not sentences, but the names of a table's columns."""
+    return all(text.strip().casefold() in _HEADINGS for text in pair)
 
 
 def _clearly(language: frozenset[str], other: frozenset[str], texts: Iterable[str]) -> bool:
