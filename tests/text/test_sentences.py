@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from translate.text.sentences import look_swapped, look_wordless
+from translate.text.sentences import look_like_headings, look_swapped, look_wordless
 
 ENGLISH = ["The dog is old.", "That is my house and you know it.", "He is with the others."]
 GERMAN = ["Der Hund ist alt.", "Das ist mein Haus und ich mag es nicht.", "Er ist mit ihm."]
@@ -46,3 +46,10 @@ def test_numbers_in_place_of_most_sentences_stand_out(numbers):
 @pytest.mark.parametrize("texts", [ENGLISH, ["Ü", "1"], ["Нет.", "いいえ"], []])
 def test_sentences_with_letters_of_any_script_do_not(texts):
     assert not look_wordless(texts)
+
+
+def test_names_of_columns_are_told_from_sentences_and_from_a_name_on_one_side():
+    for pair in (("source", "target"), (" EN ", "de"), ("English", "German")):
+        assert look_like_headings(pair)
+    for pair in (("English", "Das ist Englisch."), ("The source.", "Der Text."), ("en", "")):
+        assert not look_like_headings(pair)

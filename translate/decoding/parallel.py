@@ -15,11 +15,7 @@ Result = TypeVar("Result")
 
 @contextmanager
 def threads_of(count: int) -> Iterator[None]:
-    """Every operation on `count` threads inside.
-
-    Matrices of one new position are so small that threads mostly wait for each other: on a busy
-    machine two of them are ten times slower than one.
-    """
+    """Every operation on `count` threads inside."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -21,7 +21,11 @@ from translate.model.transformer import AttentionRecord, Transformer
 
 @contextmanager
 def evaluating(model: Transformer) -> Iterator[None]:
-    """No dropout, no gradients and one thread inside; the model's own mode afterwards."""
+    """No dropout, no gradients and one thread inside; the model's own mode afterwards.
+
+    Matrices of one new position are so small that threads mostly wait for each other: on a busy
+    machine two of them are ten times slower than one.
+    """
     was_training = model.training
     if was_training:
         model.eval()

@@ -138,7 +138,8 @@ class TranslationData(lightning.LightningDataModule):
         The same data, filters and seed give the same split in every command.
 
         Raises:
-            UserError: no such data in the config, or data that cannot be read.
+            UsageError: no such data in the config.
+            UserError: data that cannot be read.
         """
         if name != "train" and self.files[name] is not None:
             return self._read(name).pairs
