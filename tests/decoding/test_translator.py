@@ -275,6 +275,14 @@ def test_nothing_to_say_about_an_ordinary_translation():
     assert Translation("Nein", [5]).notes() == []
 
 
+def test_an_empty_translation_is_said_unless_the_sentence_is_blank(config, tokenizer, scripted):
+    model = scripted(config(vocab_size=len(tokenizer)), [tokenizer.eos_id] * 32)
+    empty, blank = Translator(model.eval(), tokenizer).translate_detailed(["No", " "])
+    assert (empty.text, blank.text) == ("", "")
+    assert empty.notes() == ["empty: the model ended the translation before the first word"]
+    assert blank.notes() == []
+
+
 def test_characters_the_model_has_never_seen_are_said(translator):
     found = translator.translate_detailed(["No", "No 20", "No 7"])
     assert [list(translation.unknown) for translation in found] == [[], ["2", "0"], ["7"]]

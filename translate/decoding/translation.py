@@ -13,7 +13,7 @@ class Translation:
     text: str  # begins with exactly the characters of the prefix
     ids: list[int]  # without bos and eos; those of the prefix too
     limit_reached: bool = False  # stopped at the limit: the sentence has no end
-    prefix_finished: bool = False  # the model ended the sentence where the prefix ends
+    prefix_finished: bool = False  # the model ended the sentence where the prefix ends, or at once
     dropped: str = ""  # the end of a source that is too long: the model did not read it
     unknown: Sequence[str] = ()  # characters of the source that the vocabulary does not have
     score: float | None = None  # from `BeamSearch`, 0 of a blank sentence; greedy search needs none
@@ -34,8 +34,10 @@ class Translation:
             )
         if self.limit_reached:
             notes.append("the limit of new pieces was reached before the sentence ended")
-        if self.prefix_finished:
+        if self.prefix_finished and self.text:
             notes.append("the prefix is already a finished translation: nothing to add")
+        elif self.prefix_finished:
+            notes.append("empty: the model ended the translation before the first word")
         return notes
 
 

@@ -239,7 +239,7 @@ class Translator:
             text,
             hypothesis.ids,
             limit_reached=not hypothesis.finished,
-            prefix_finished=hypothesis.finished and job.prefix != "" and text == job.prefix,
+            prefix_finished=hypothesis.finished and text == job.prefix,
             dropped=job.dropped,
             unknown=job.unknown,
             score=getattr(hypothesis, "score", None),
