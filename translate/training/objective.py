@@ -1,4 +1,4 @@
-"""What training minimises: label-smoothed cross entropy, as sums with their count.
+"""What training minimises: label-smoothed cross entropy, alone or with R-Drop, as sums.
 
 N real target positions (padding is left out beforehand), D d_model, V vocabulary.
 """
@@ -86,3 +86,66 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
         grad_hidden, grad_weight = ctx.saved_tensors
         return grad_hidden * grad_loss, grad_weight * grad_loss, None, None
+
+
+def r_drop(
+    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, strength: float
+) -> Loss:
+    """The same sentences under two dropout masks, which should say the same (Liang et al. 2021).
+
+    `hidden` (2, N, D) are the hidden states of both. The loss is the mean of both label-smoothed
+    cross entropies plus strength / 4 · (KL(p ‖ q) + KL(q ‖ p)) of their predictions p and q: half
+    the paper's, so that without a difference it is that of one mask and the rates stay right.
+    """
+    loss, nll = _RDrop.apply(hidden, weight, targets, smoothing, strength)
+    return Loss(loss, nll, len(targets))
+
+
+class _RDrop(torch.autograd.Function):
+    """Chunk by chunk, as `_LinearCrossEntropy`. With t the smoothed target distribution, the
+    gradients with respect to the logits of p are p - t of the cross entropy,
+    p · (log p - log q - KL(p ‖ q)) of KL(p ‖ q), and p - q of KL(q ‖ p).
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, strength: float
+    ) -> tuple[Tensor, Tensor]:
+        differentiate = any(ctx.needs_input_grad)
+        exact = torch.promote_types(weight.dtype, torch.float32)
+        loss, nll = hidden.new_zeros(2, dtype=exact).unbind()
+        even = smoothing / len(weight)
+        if differentiate:
+            grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+        for start in range(0, len(targets), CHUNK // 2):
+            chunk = slice(start, start + CHUNK // 2)
+            pieces = targets[chunk, None].expand(2, -1, 1)  # (2, n, 1)
+            rows = hidden[:, chunk]  # (2, n, D)
+            logs = torch.log_softmax(
+                (rows @ weight.t()).to(exact), dim=2
+            )  # (2, n, V): log p, log q
+            right = logs.gather(2, pieces).sum()
+            nll -= right / 2
+            loss -= ((1 - smoothing) * right + even * logs.sum()) / 2
+            apart = logs - logs.flip(0)  # log p - log q, log q - log p
+            probabilities = logs.exp_()
+            divergences = torch.linalg.vecdot(probabilities, apart)[..., None]  # (2, n, 1)
+            loss += strength / 4 * divergences.sum()
+            if differentiate:
+                apart.sub_(divergences - 1).mul_(strength / 4).add_(0.5)
+                gradient = apart.mul_(probabilities).sub_(even / 2)
+                gradient.sub_(probabilities.flip(0), alpha=strength / 4)
+                share = gradient.new_full(pieces.shape, (smoothing - 1) / 2)
+                gradient = gradient.scatter_add_(2, pieces, share).to(weight.dtype)
+                grad_hidden[:, chunk] = gradient @ weight
+                grad_weight.addmm_(gradient.flatten(0, 1).t(), rows.flatten(0, 1))
+        if differentiate:
+            ctx.save_for_backward(grad_hidden, grad_weight)
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        grad_hidden, grad_weight = ctx.saved_tensors
+        return grad_hidden * grad_loss, grad_weight * grad_loss, None, None, None
