@@ -102,9 +102,11 @@ def r_drop(
 
 
 class _RDrop(torch.autograd.Function):
-    """Chunk by chunk, as `_LinearCrossEntropy`. With t the smoothed target distribution, the
-    gradients with respect to the logits of p are p - t of the cross entropy,
-    p · (log p - log q - KL(p ‖ q)) of KL(p ‖ q), and p - q of KL(q ‖ p).
+    """Chunk by chunk, as `_LinearCrossEntropy`.
+
+    With t the smoothed target distribution, the gradients with respect to the logits of p are
+    p - t of the cross entropy, p · (log p - log q - KL(p ‖ q)) of KL(p ‖ q), and p - q of
+    KL(q ‖ p). In them log p - log q may be off by a number a row, so a difference of logits does.
     """
 
     @staticmethod
@@ -113,36 +115,47 @@ class _RDrop(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         differentiate = any(ctx.needs_input_grad)
         exact = torch.promote_types(weight.dtype, torch.float32)
-        loss, nll = hidden.new_zeros(2, dtype=exact).unbind()
-        even = smoothing / len(weight)
+        log_sums, right, divergence = hidden.new_zeros(3, dtype=exact).unbind()
+        mean_piece = weight.mean(dim=0)  # (D,)
+        summed = hidden.sum(dim=(0, 1))  # (D,)
         if differentiate:
-            grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+            grad_hidden = torch.empty_like(hidden)
+            grad_weight = (summed * (-smoothing / 2 / len(weight))).expand_as(weight).clone()
         for start in range(0, len(targets), CHUNK // 2):
             chunk = slice(start, start + CHUNK // 2)
             pieces = targets[chunk, None].expand(2, -1, 1)  # (2, n, 1)
             rows = hidden[:, chunk]  # (2, n, D)
-            logs = torch.log_softmax(
-                (rows @ weight.t()).to(exact), dim=2
-            )  # (2, n, V): log p, log q
-            right = logs.gather(2, pieces).sum()
-            nll -= right / 2
-            loss -= ((1 - smoothing) * right + even * logs.sum()) / 2
-            apart = logs - logs.flip(0)  # log p - log q, log q - log p
-            probabilities = logs.exp_()
-            divergences = torch.linalg.vecdot(probabilities, apart)[..., None]  # (2, n, 1)
-            loss += strength / 4 * divergences.sum()
+            logits = (rows @ weight.t()).to(exact)  # (2, n, D) @ (D, V) -> (2, n, V)
+            right += logits.gather(2, pieces).sum()
+            apart = logits[0] - logits[1]  # (n, V), log p - log q but for a number a row
+            highest = logits.amax(dim=2, keepdim=True)
+            p, q = exponentials = logits.sub_(highest).exp_()  # both times their total
+            totals = exponentials.sum(dim=2, keepdim=True)  # (2, n, 1)
+            log_sums += (highest + totals.log()).sum()
+            under_p, under_q = torch.linalg.vecdot(exponentials, apart)[..., None] / totals
+            divergence += (under_p - under_q).sum()  # KL(p ‖ q) + KL(q ‖ p)
             if differentiate:
-                apart.sub_(divergences - 1).mul_(strength / 4).add_(0.5)
-                gradient = apart.mul_(probabilities).sub_(even / 2)
-                gradient.sub_(probabilities.flip(0), alpha=strength / 4)
-                share = gradient.new_full(pieces.shape, (smoothing - 1) / 2)
-                gradient = gradient.scatter_add_(2, pieces, share).to(weight.dtype)
-                grad_hidden[:, chunk] = gradient @ weight
-                grad_weight.addmm_(gradient.flatten(0, 1).t(), rows.flatten(0, 1))
+                # Without their even part, times `totals`: that scales rows, not (2, n, V).
+                share = strength / 4
+                ratio = totals[0] / totals[1]  # (n, 1)
+                apart.mul_(share)
+                of_p = (
+                    (apart + (0.5 + share * (1 - under_p))).mul_(p).addcmul_(q, ratio, value=-share)
+                )
+                of_q = (0.5 + share * (1 + under_q)) - apart
+                of_q.mul_(q).addcmul_(p, 1 / ratio, value=-share)
+                for i, gradient in enumerate((of_p, of_q)):
+                    gradient.scatter_add_(1, pieces[i], (smoothing - 1) / 2 * totals[i])
+                    gradient = gradient.to(weight.dtype)
+                    grad_hidden[i, chunk] = gradient @ weight / totals[i]
+                    grad_weight.addmm_(gradient.t(), (rows[i] / totals[i]).to(weight.dtype))
         if differentiate:
-            ctx.save_for_backward(grad_hidden, grad_weight)
+            ctx.save_for_backward(grad_hidden.sub_(smoothing / 2 * mean_piece), grad_weight)
+        nll = (log_sums - right) / 2
+        even = summed @ mean_piece
+        loss = (log_sums - (1 - smoothing) * right - smoothing * even) / 2
         ctx.mark_non_differentiable(nll)
-        return loss, nll
+        return loss + strength / 4 * divergence, nll
 
     @staticmethod
     @once_differentiable
