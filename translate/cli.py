@@ -29,10 +29,10 @@ _TRAINING = {
 _COMMANDS = {
     **_TRAINING,
     "decode": "translate sentences, or complete their translations",
+    "attend": "draw which words look at which",
+    "trace": "go through the stages of attention, shape by shape",
     "check": "say what is wrong with files before training on them",
 }
-
-_ROW = "{:<16} {:>11}  {:<40} {}"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -47,6 +47,14 @@ def main(argv: Sequence[str]) -> int:
             from translate.training.fit import main as train
 
             return train(list(argv))
+        if command == "attend":
+            from translate.attending import main as attend
+
+            return attend(argv[1:])
+        if command == "trace":
+            from translate.tracing import main as trace
+
+            return trace(argv[1:])
         if command == "check":
             from translate.checking import main as check
 
@@ -112,6 +120,7 @@ def decode(argv: Sequence[str]) -> int:
 
     from translate.decoding.bundle import find_model
     from translate.decoding.translator import Translator
+    from translate.stepping import show
 
     path = find_model(args.model)
     _say(f"model {path}")
@@ -126,7 +135,8 @@ def decode(argv: Sequence[str]) -> int:
         first += len(sentences)
         if args.steps:
             for number, sentence, prefix in zip(numbers, sentences, prefixes, strict=True):
-                _tell(f"{unit} {number}", _show_steps(translator, sentence, prefix, args.max_new))
+                steps = translator.steps(sentence, prefix, max_new=args.max_new)
+                _tell(f"{unit} {number}", show(steps, as_json=args.json))
             continue
         found = _translate(translator, sentences, prefixes, args)
         for number, translations in zip(numbers, found, strict=True):
@@ -138,7 +148,7 @@ def decode(argv: Sequence[str]) -> int:
             print("".join(texts), end="", flush=True)
             texts = []
     if args.output:
-        write_whole(args.output, "".join(texts))
+        write_whole(args.output, "".join(texts).encode())
     return 0
 
 
@@ -174,25 +184,6 @@ def _translate(
         found = translator.n_best(sentences, prefixes, **options)
         return [translations[: args.n_best] for translations in found]
     return [[best] for best in translator.translate_detailed(sentences, prefixes, **options)]
-
-
-def _show_steps(
-    translator: Translator, sentence: str, prefix: str, max_new: int | None
-) -> Translation:
-    """A table that grows by a line whenever a word is finished, then the translation."""
-    steps = translator.steps(sentence, prefix, max_new=max_new)
-    for number, step in enumerate(steps):
-        if number == 0:
-            print(_ROW.format("word", "probability", "next best", "attended most"))
-        candidates = [(text, chance) for text, chance in step.candidates if chance >= 0.001]
-        columns = (_listed(candidates), _listed(step.attended[:3]))
-        print(_ROW.format(step.word, f"{step.probability:.3f}", *columns), flush=True)
-    print(steps.translation.text, flush=True)
-    return steps.translation
-
-
-def _listed(shares: Sequence[tuple[str, float]]) -> str:
-    return "  ".join(f"{text} {share:.3f}" for text, share in shares)
 
 
 def _tell(name: str, translation: Translation) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import os
+import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -123,6 +127,52 @@ def test_steps_end_with_the_translation(decode):
     assert "example 0." in lines[1]
     assert "▁" not in out
     assert decode("", "No", "--steps")[1].splitlines()[0] == ""
+    assert "\x1b" not in out and "█" not in out  # no terminal
+
+
+def test_steps_as_json_are_an_object_a_word_and_the_translation(decode):
+    code, out, _ = decode("This is an example", "--prefix", "Das ist ein", "--steps", "--json")
+    *words, last = (json.loads(line) for line in out.splitlines())
+    assert code == 0
+    assert last == {"translation": "Das ist ein Beispiel"}
+    assert [word["word"] for word in words] == ["Beispiel", "</s>"]
+    for word in words:
+        assert 0 < word["probability"] <= 1
+        assert word["candidates"] and set(word["candidates"][0]) == {"word", "probability"}
+        assert sum(each["weight"] for each in word["attended"]) == pytest.approx(1, abs=1e-4)
+        assert {each["word"] for each in word["attended"]} == {
+            "This", "is", "an", "example", "</s>",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)],
+)
+def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environment, coloured):
+    leader, follower = pty.openpty()
+    arguments = ["No", "This is an example", "--steps", "--model", str(checkpoint_file)]
+    with subprocess.Popen(
+        [*DECODE, *arguments],
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "OMP_NUM_THREADS": "1", **environment},
+    ) as process:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # Linux ends a terminal without a writer so
+            while part := os.read(leader, 4096):
+                shown += part
+    os.close(leader)
+    assert process.returncode == 0
+    text = shown.decode()
+    assert ("\x1b[" in text) == ("█" in text) == coloured
+    plain = re.sub("\x1b\\[[0-9]*m", "", text).replace("\r", "")
+    assert plain.endswith("Das ist ein Beispiel\n")
+    # The signs for colours take no width: every probability ends where its heading does.
+    heading, *rest = plain.splitlines()
+    end = heading.index("probability") + len("probability")
+    assert all(re.fullmatch(r"[01]\.\d{3}", line[end - 5 : end]) for line in rest if "</s>" in line)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +191,7 @@ def test_steps_end_with_the_translation(decode):
         (["No", "\udcfc"], "is not UTF-8"),
         (["No", "--beam", "0"], "argument --beam: '0' is not a number from 1 up"),
         (["No", "--beam", "1001"], "argument --beam: '1001' is more than 1,000"),
+        (["No", "--json"], "--json is for --steps"),
         (["No", "--steps", "--beam", "2"], "--steps shows a greedy search"),
         (["No", "--steps", "--n-best", "1"], "--steps shows a greedy search"),
         (["No", "--beam", "2", "--n-best", "3"], "--n-best 3 needs --beam 3 or more"),

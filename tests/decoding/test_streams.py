@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+from pathlib import Path
 
 import pytest
 
@@ -45,10 +47,17 @@ def test_a_character_cut_in_two_by_a_chunk_is_whole():
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "out.txt"
     path.write_text("before")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "half\n\udcff")
+
+    def full(self: Path, content: bytes) -> None:
+        with self.open("wb") as file:
+            file.write(content[:2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(UserError, match="No space left"):
+        patched.setattr(Path, "write_bytes", full)
+        write_whole(path, b"half\n")
     assert path.read_text() == "before"
-    write_whole(path, "Tür\n\n")
+    write_whole(path, "Tür\n\n".encode())
     assert path.read_bytes() == "Tür\n\n".encode()
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.txt"]
 
@@ -57,12 +66,12 @@ def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
     real = tmp_path / "real.txt"
     link = tmp_path / "link.txt"
     link.symlink_to(real)
-    write_whole(link, "x\n")
+    write_whole(link, b"x\n")
     assert link.is_symlink() and real.read_text() == "x\n"
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_whole(pipe, "y\n")
+    write_whole(pipe, b"y\n")
     assert os.read(reading, 10) == b"y\n"
     os.close(reading)
     assert pipe.is_fifo()

@@ -1,28 +1,25 @@
-"""Cross-attention between words."""
+"""Attention between words and between pieces."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from translate.insight.attention import join_pieces, word_attention
-from translate.model.transformer import Transformer, TransformerConfig
-from translate.text.tokenizer import Tokenizer
+from translate.insight.attention import (
+    AttentionMaps,
+    attention_maps,
+    join_pieces,
+    piece_names,
+)
 from translate.text.words import Word
 
 TEXTS = ["This is an example.", "Das ist ein Beispiel.", "Wir \U0001f600 E-Mail, gut!", "a ▁ b"]
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train(TEXTS * 3, vocab_size=60)[0]
-
-
-def build(tokenizer: Tokenizer, **settings) -> Transformer:
-    torch.manual_seed(0)
-    settings = {"d_model": 16, "n_heads": 4, "d_ff": 32, "max_length": 80, **settings}
-    config = TransformerConfig(vocab_size=len(tokenizer), pad_id=tokenizer.pad_id, **settings)
-    return Transformer(config).eval()
+def maps_of(model, tokenizer, source: str, target: str, **options) -> AttentionMaps:
+    return attention_maps(
+        model, tokenizer, tokenizer.encode(source), tokenizer.encode(target), **options
+    )
 
 
 def test_pieces_join_to_words_with_sums_over_the_source_and_means_over_the_target():
@@ -34,45 +31,83 @@ def test_pieces_join_to_words_with_sums_over_the_source_and_means_over_the_targe
 
 
 @pytest.mark.parametrize("heads", [1, 4])
+@pytest.mark.parametrize("by_word", [True, False])
+@pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
 @pytest.mark.parametrize("source", ["a", TEXTS[0], TEXTS[2], TEXTS[3], "neu \u0635 \U0001f680"])
 @pytest.mark.parametrize("target", ["", "gut", TEXTS[1], TEXTS[2]])
-def test_rows_sum_to_one_and_labels_are_the_words(tokenizer, heads, source, target):  # B07 B08 B09
-    weights, rows, columns = word_attention(
-        build(tokenizer, n_heads=heads), tokenizer, source, target
+def test_rows_sum_to_one_and_labels_are_the_words(
+    build, tokenizer, heads, by_word, kind, source, target
+):  # B07 B08 B09
+    maps = maps_of(
+        build(n_heads=heads), tokenizer, source, target, kind=kind, layer=1, by_word=by_word
     )
-    assert weights.shape == (len(rows), len(columns))
-    torch.testing.assert_close(weights.sum(dim=1), torch.ones(len(rows)), rtol=1e-4, atol=1e-4)
-    assert rows[-1] == columns[-1] == "</s>"
+    rows, columns = maps.rows, maps.columns
+    assert maps.weights.shape == (heads, len(rows), len(columns))
+    torch.testing.assert_close(
+        maps.weights.sum(dim=2), torch.ones(heads, len(rows)), rtol=1e-4, atol=1e-4
+    )
+    if kind == "decoder":
+        assert rows == columns and rows[0] == "<s>"
+    else:
+        assert rows[-1] == columns[-1] == "</s>"
     assert "<pad>" not in rows + columns
     assert all(rows + columns)
 
 
-def test_the_example_has_its_words_on_both_axes(tokenizer):
-    _, rows, columns = word_attention(build(tokenizer), tokenizer, TEXTS[0], TEXTS[1])
-    assert columns == ["This", "is", "an", "example", ".", "</s>"]
-    assert rows == ["Das", "ist", "ein", "Beispiel", ".", "</s>"]
+def test_the_example_has_its_words_on_both_axes(build, tokenizer):
+    maps = maps_of(build(), tokenizer, TEXTS[0], TEXTS[1])
+    assert maps.columns == ["This", "is", "an", "example", ".", "</s>"]
+    assert maps.rows == ["Das", "ist", "ein", "Beispiel", ".", "</s>"]
 
 
-def test_a_row_is_what_the_decoder_looks_at_before_it_knows_the_word(tokenizer):
-    model = build(tokenizer)
-    first = word_attention(model, tokenizer, TEXTS[0], "Das ist")
-    other = word_attention(model, tokenizer, TEXTS[0], "gut ist")
-    torch.testing.assert_close(first.weights[0], other.weights[0])
-    assert not torch.allclose(first.weights[1], other.weights[1], rtol=1e-6, atol=1e-8)
+def test_pieces_are_named_and_go_on_with_a_hyphen(build, tokenizer):
+    ids = tokenizer.encode("This Beispielgut E-Mail.")
+    names = piece_names(tokenizer, ids)
+    assert len(names) == len(ids)
+    assert not any("▁" in name for name in names)
+    # A hyphen before letters joins them to what stands before; every other name begins a word.
+    text = "".join(name[1:] if name[0] == "-" and len(name) > 1 else f" {name}" for name in names)
+    assert text.replace(" -", "-").replace(" .", ".") == " This Beispielgut E-Mail."
+
+
+def test_panels_are_those_of_the_layer_and_head(build, tokenizer):
+    model = build(n_heads=4, decoder_layers=3)
+    texts = (model, tokenizer, TEXTS[0], TEXTS[1])
+    one = maps_of(*texts, layer=2, head=1)
+    heads, layers, mean = maps_of(*texts, layer=2), maps_of(*texts, head=1), maps_of(*texts)
+    assert one.titles == ["layer 3, head 2"]
+    assert heads.titles[1] == layers.titles[2] == one.titles[0]
+    torch.testing.assert_close(heads.weights[1], one.weights[0])
+    torch.testing.assert_close(layers.weights[2], one.weights[0])
+    every = torch.stack([maps_of(*texts, layer=layer).weights for layer in range(3)])
+    torch.testing.assert_close(mean.weights[0], every.mean(dim=(0, 1)))
+
+
+def test_the_decoder_never_looks_ahead(build, tokenizer):
+    maps = maps_of(build(), tokenizer, TEXTS[0], TEXTS[1], kind="decoder", layer=0, by_word=False)
+    assert maps.weights.triu(1).eq(0).all()
+    assert maps.weights.tril().gt(0).any(dim=2).all()
+
+
+def test_a_row_is_what_the_decoder_looks_at_before_it_knows_the_word(build, tokenizer):
+    model = build()
+    first = maps_of(model, tokenizer, TEXTS[0], "Das ist").weights[0]
+    other = maps_of(model, tokenizer, TEXTS[0], "gut ist").weights[0]
+    torch.testing.assert_close(first[0], other[0])
+    assert not torch.allclose(first[1], other[1], rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("depths", [(1, 3), (3, 1)])
-def test_depths_may_differ(tokenizer, depths):  # G06
-    model = build(tokenizer, encoder_layers=depths[0], decoder_layers=depths[1])
-    assert word_attention(model, tokenizer, TEXTS[0], TEXTS[1]).weights.isfinite().all()
+def test_depths_may_differ(build, tokenizer, depths):  # G06
+    model = build(encoder_layers=depths[0], decoder_layers=depths[1])
+    assert maps_of(model, tokenizer, TEXTS[0], TEXTS[1]).weights.isfinite().all()
 
 
-def test_a_text_beyond_the_models_length_is_shown_as_far_as_it_was_read(tokenizer):
-    model = build(tokenizer, max_length=6)
-    weights, _, _ = word_attention(model, tokenizer, "gut " * 50, "Das ist " * 50)
+def test_a_text_beyond_the_models_length_is_shown_as_far_as_it_was_read(build, tokenizer):
+    weights = maps_of(build(max_length=6), tokenizer, "gut " * 50, "Das ist " * 50).weights[0]
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(len(weights)))
 
 
-def test_dropout_may_not_blur_the_picture(tokenizer):  # B07
+def test_dropout_may_not_blur_the_picture(build, tokenizer):  # B07
     with pytest.raises(ValueError, match="training mode"):
-        word_attention(build(tokenizer).train(), tokenizer, "a", "b")
+        maps_of(build().train(), tokenizer, "a", "b")

@@ -9,20 +9,25 @@ import numpy
 import pytest
 import torch
 
-from translate.insight.attention import WordAttention
-from translate.insight.plots import attention_heatmap, pixels
+from translate.insight.attention import AttentionMaps
+from translate.insight.plots import attention_heatmap, pixels, rendered
+
+
+def maps_of(weights: torch.Tensor, **labels) -> AttentionMaps:
+    """One panel (R, C), or panels (P, R, C)."""
+    panels = weights if weights.ndim == 3 else weights[None]
+    count, rows, columns = panels.shape
+    return AttentionMaps(
+        panels,
+        [f"panel {number}" for number in range(count)],
+        labels.get("target", [f"t{row}" for row in range(rows)]),
+        labels.get("source", [f"s{column}" for column in range(columns)]),
+        labels.get("kind", "cross"),
+    )
 
 
 def heatmap(weights: torch.Tensor, **labels):
-    rows, columns = weights.shape
-    return attention_heatmap(
-        WordAttention(
-            weights,
-            labels.get("target", [f"t{row}" for row in range(rows)]),
-            labels.get("source", [f"s{column}" for column in range(columns)]),
-        ),
-        labels.get("title", "title"),
-    )
+    return attention_heatmap(maps_of(weights, **labels), labels.get("title", "title"))
 
 
 def cell(figure, image: numpy.ndarray, row: int, column: int) -> numpy.ndarray:
@@ -74,6 +79,25 @@ def test_a_word_without_end_is_cut_and_leaves_room_for_the_picture():
         figure = heatmap(torch.rand(1, 1), source=["x" * 300], target=["y" * 300])
         pixels(figure)
     assert figure.axes[0].get_yticklabels()[0].get_text() == "y" * 23 + "…"
+
+
+def test_every_panel_has_a_place_and_its_own_weights():
+    weights = torch.zeros(5, 2, 2)
+    weights[range(5), 0, [0, 1, 0, 1, 1]] = 1
+    figure = heatmap(weights)
+    shown = [axes for axes in figure.axes if axes.images and axes.get_label() != "<colorbar>"]
+    assert [axes.get_xlabel() for axes in shown] == [
+        f"panel {number}: source word looked at" for number in range(5)
+    ]
+    assert [int(axes.images[0].get_array()[0].argmax()) for axes in shown] == [0, 1, 0, 1, 1]
+    assert max(pixels(figure).shape) <= 4000
+
+
+def test_a_picture_file_is_one_of_its_kind():
+    figure = heatmap(torch.rand(2, 2), source=["Ärger", "漢字"])
+    assert rendered(figure, "png").startswith(b"\x89PNG")
+    svg = rendered(figure, "svg").decode()
+    assert "<svg" in svg and "</svg>" in svg
 
 
 def test_no_window_system_is_touched():

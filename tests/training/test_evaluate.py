@@ -52,13 +52,12 @@ def test_what_a_reader_should_know_is_noted():  # M08
     assert "2 of 2 translations equal their source" in notes[3]
 
 
-def test_odd_outputs_are_counted_only_where_all_is_asked_for():
+def test_odd_outputs_are_counted_and_intervals_come_where_all_is_asked_for():
     outputs = ("Eine Katze Katze Katze Katze.", "Berlin")
-    result = evaluate(Echo(*outputs, limit_reached=True), PAIRS, full=True)
-    assert result.counts == {"limit_reached": 2, "copied_source": 1, "repeats_itself": 1}
-    quick = evaluate(Echo(*outputs), PAIRS)  # as in validation: nothing that takes time
-    assert quick.counts == {}
-    assert all(metric.interval is None for metric in quick.scores.metrics.values())
+    for full in (True, False):  # not so in validation: nothing that takes time
+        result = evaluate(Echo(*outputs, limit_reached=True), PAIRS, full=full)
+        assert result.counts == {"limit_reached": 2, "copied_source": 1, "repeats_itself": 1}
+        assert all((m.interval is not None) == full for m in result.scores.metrics.values())
 
 
 def test_an_output_that_repeats_what_its_source_repeats_is_not_odd():

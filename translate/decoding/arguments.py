@@ -1,4 +1,4 @@
-"""The options of `translate decode`."""
+"""The options of `translate decode`, and those that other commands share with it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--steps shows single sentences: it goes with neither --input nor --output")
     if args.steps and (args.beam > 1 or args.n_best):
         parser.error("--steps shows a greedy search: it goes with neither --beam nor --n-best")
+    if args.json and not args.steps:
+        parser.error("--json is for --steps")
     if args.length_penalty is not None and args.beam == 1:
         parser.error("--length-penalty is for --beam 2 or more: one hypothesis has no rival")
     if args.n_best and args.n_best > args.beam:
@@ -43,13 +45,13 @@ def _parser() -> argparse.ArgumentParser:
         description="Translate sentences. Without any, reads standard input and answers each "
         "line as it comes.",
     )
-    parser.add_argument("sentences", nargs="*", metavar="SENTENCE", type=_utf8)
+    parser.add_argument("sentences", nargs="*", metavar="SENTENCE", type=utf8)
     parser.add_argument(
         "--prefix",
         action="append",
         default=[],
         metavar="TEXT",
-        type=_utf8,
+        type=utf8,
         help="begin the translation with exactly this text; once for all sentences, or once each",
     )
     parser.add_argument(
@@ -57,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="show each word as it is chosen: its probability, what came next best, and the "
         "source words attended most; the last line is the translation",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="with --steps: a JSON object a word, and one with the translation at the end",
     )
     parser.add_argument(
         "--beam",
@@ -74,37 +81,42 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--n-best",
         metavar="K",
-        type=_positive,
+        type=positive,
         help="print up to K translations of each sentence, best first, K at most N; each as "
         "number of the sentence, score and text, separated by tabs",
     )
+    add_model(parser)
     parser.add_argument(
-        "--model",
-        metavar="PATH",
-        type=_path,
-        help="a run folder or checkpoint; default: the newest finished run under runs/",
+        "--input", metavar="FILE", type=path, help="translate the lines of this file"
     )
-    parser.add_argument(
-        "--input", metavar="FILE", type=_path, help="translate the lines of this file"
-    )
-    parser.add_argument("--output", metavar="FILE", type=_path, help="write translations there")
+    parser.add_argument("--output", metavar="FILE", type=path, help="write translations there")
     parser.add_argument(
         "--batch-size",
         default=64,
         metavar="N",
-        type=_positive,
+        type=positive,
         help="sentences at a time on each thread (64)",
     )
     parser.add_argument(
         "--max-new",
         metavar="N",
-        type=_positive,
+        type=positive,
         help="at most so many pieces after the prefix; default: twice those of the source and 16",
     )
     return parser
 
 
-def _utf8(argument: str) -> str:
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """`--model`, of every command that needs a trained one."""
+    parser.add_argument(
+        "--model",
+        metavar="PATH",
+        type=path,
+        help="a run folder or checkpoint; default: the newest finished run under runs/",
+    )
+
+
+def utf8(argument: str) -> str:
     """Bytes that are not UTF-8 arrive as lone surrogates."""
     try:
         argument.encode("utf-8")
@@ -113,20 +125,20 @@ def _utf8(argument: str) -> str:
     return argument
 
 
-def _path(argument: str) -> Path:
+def path(argument: str) -> Path:
     if not argument:
         raise argparse.ArgumentTypeError("it is empty: give a path")
     return Path(argument)
 
 
-def _positive(argument: str) -> int:
+def positive(argument: str) -> int:
     if not argument.isdecimal() or int(argument) < 1:
         raise argparse.ArgumentTypeError(f"{argument!r} is not a number from 1 up")
     return int(argument)
 
 
 def _beam(argument: str) -> int:
-    if (number := _positive(argument)) > MAX_BEAM:
+    if (number := positive(argument)) > MAX_BEAM:
         raise argparse.ArgumentTypeError(f"{argument!r} is more than {MAX_BEAM:,}")
     return number
 

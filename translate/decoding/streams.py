@@ -55,16 +55,16 @@ def check_writable(path: Path) -> None:
         raise UserError(f"--output {path}: there is no folder {path.resolve().parent}")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write UTF-8 so that `path` holds all of it or is as it was before."""
+def write_whole(path: Path, content: bytes) -> None:
+    """Write so that `path` holds all of it or is as it was before."""
     path = path.resolve()
     try:
         if path.exists() and not path.is_file():  # /dev/null, a named pipe: not to be replaced
-            path.write_text(text, encoding="utf-8", newline="\n")
+            path.write_bytes(content)
             return
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
-            partial.write_text(text, encoding="utf-8", newline="\n")
+            partial.write_bytes(content)
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""Looking inside: attention by words, and heatmaps of it."""
+"""Looking inside: who looks at whom, the five stages, figures of health, pictures."""

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Sequence
 
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint, TQDMProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
 from tqdm import tqdm
 
 from translate.decoding.translator import Translator
-from translate.insight.attention import word_attention
+from translate.insight.attention import attention_maps
 from translate.insight.plots import attention_heatmap, pixels
 from translate.text.normalize import normalize
 from translate.training.evaluate import evaluate
 from translate.training.scores import Scores
+
+# A first sentence, one whose "it" must look back, and a question.
+HEATMAPS = (
+    "This is an example",
+    "The dog chased the ball because it rolled away.",
+    "Where is the book?",
+)
 
 
 class ProgressBar(TQDMProgressBar):
@@ -49,14 +57,14 @@ class TranslateValidation(Callback):
 
     Args:
         samples: translations to show each time, spread evenly over the validation set.
-        heatmap: the sentence whose cross-attention is drawn; "" draws none.
+        heatmaps: sentences whose cross-attention is drawn; [] draws none.
     """
 
-    def __init__(self, samples: int = 3, heatmap: str = "This is an example") -> None:
+    def __init__(self, samples: int = 3, heatmaps: Sequence[str] = HEATMAPS) -> None:
         if samples < 0:
             raise ValueError(f"samples must be 0 or more, not {samples}")
         self.samples = samples
-        self.heatmap = heatmap
+        self.heatmaps = [sentence for sentence in heatmaps if normalize(sentence)]
 
     def on_validation_epoch_end(self, trainer, pl_module) -> None:
         pairs = trainer.datamodule.valid_pairs
@@ -67,7 +75,9 @@ class TranslateValidation(Callback):
         pl_module.log("val/chrf", scores.chrf, batch_size=scores.sentences)
         pl_module.log("val/exact_match", scores.exact_share, batch_size=scores.sentences)
         self._show(trainer, [_heading(trainer, scores), *result.notes], pairs, result.outputs)
-        if isinstance(trainer.logger, TensorBoardLogger) and normalize(self.heatmap):
+        for name, count in result.counts.items():
+            pl_module.log(f"val/{name}", count / scores.sentences, batch_size=scores.sentences)
+        if isinstance(trainer.logger, TensorBoardLogger) and self.heatmaps:
             self._draw(trainer, pl_module, translator)
 
     def _show(self, trainer, lines: list[str], pairs: list, outputs: list[str]) -> None:
@@ -87,12 +97,20 @@ class TranslateValidation(Callback):
             trainer.logger.experiment.add_text("translations", code, trainer.global_step)
 
     def _draw(self, trainer, pl_module, translator: Translator) -> None:
-        output = translator.translate([self.heatmap])[0]
-        attention = word_attention(pl_module.model, pl_module.tokenizer, self.heatmap, output)
-        figure = attention_heatmap(attention, f"{self.heatmap} (step {trainer.global_step})")
-        trainer.logger.experiment.add_image(
-            "cross_attention", pixels(figure), trainer.global_step, dataformats="HWC"
-        )
+        translations = translator.translate_detailed(self.heatmaps)
+        for number, (sentence, translation) in enumerate(
+            zip(self.heatmaps, translations, strict=True), 1
+        ):
+            source = pl_module.tokenizer.encode(sentence)
+            maps = attention_maps(pl_module.model, pl_module.tokenizer, source, translation.ids)
+            title = f"{sentence} (step {trainer.global_step})"
+            figure = attention_heatmap(maps, title, scale=False)
+            trainer.logger.experiment.add_image(
+                f"translation/cross_attention_{number}",
+                pixels(figure),
+                trainer.global_step,
+                dataformats="HWC",
+            )
 
 
 def _heading(trainer, scores: Scores) -> str:

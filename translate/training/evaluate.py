@@ -16,8 +16,8 @@ from translate.training.scores import Scores, copying, mix_ups, repeats_itself, 
 class Evaluation:
     """What came out, in the order of the pairs, and what is to be said about it.
 
-    `counts`, if all is asked for: of outputs that the length limit stopped, that equal their
-    source, and that go round in circles where their source does not.
+    `counts`: of outputs that the length limit stopped, that equal their source, and that go round
+    in circles where their source does not.
     """
 
     outputs: list[str]
@@ -36,25 +36,23 @@ def evaluate(
 ) -> Evaluation:
     """The model gets the source alone; references are used only to score what came out.
 
-    `full` adds to the scores what `score` says, the counts, and a look at whether the files are
-    mixed up.
+    `full` adds to the scores what `score` says, and a look at whether the files are mixed up.
     """
     sources = [pair.source for pair in pairs]
     translations = translator.translate_detailed(sources, beam=beam, length_penalty=length_penalty)
     outputs = [translation.text for translation in translations]
     references = [pair.target for pair in pairs]
     notes = _notes(translations)
-    counts = {}
+    counts = {
+        "limit_reached": sum(translation.limit_reached for translation in translations),
+        "copied_source": same(sources, outputs),
+        "repeats_itself": sum(
+            repeats_itself(output) and not repeats_itself(source)
+            for source, output in zip(sources, outputs, strict=True)
+        ),
+    }
     if full:
         notes += mix_ups(sources, outputs, references)
-        counts = {
-            "limit_reached": sum(translation.limit_reached for translation in translations),
-            "copied_source": same(sources, outputs),
-            "repeats_itself": sum(
-                repeats_itself(output) and not repeats_itself(source)
-                for source, output in zip(sources, outputs, strict=True)
-            ),
-        }
     elif warning := copying(sources, outputs):
         notes.append(warning)
     return Evaluation(outputs, score(outputs, references, full=full), notes, counts)

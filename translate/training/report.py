@@ -124,7 +124,7 @@ def _save(result: Evaluation, values: dict[str, Any], checkpoint: Path, name: st
     }
     stem = _free(folder / name, texts)
     for ending, text in texts.items():
-        write_whole(Path(f"{stem}{ending}"), text)
+        write_whole(Path(f"{stem}{ending}"), text.encode())
     say(f"translations: {stem}.txt, scores: {stem}.json")
 
 

@@ -1,0 +1,130 @@
+"""`translate trace`: shapes predicted, shown and asked for."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+
+import pytest
+
+from translate import cli
+
+SHAPES = ["6, 2", "6, 2", "6, 2", "6, 6", "6, 6", "6, 2"]
+
+
+@pytest.fixture
+def trace(capsys, monkeypatch):
+    """Run the command; returns (exit code, standard output, standard error)."""
+
+    def run(*arguments: str, answers: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answers))
+        code = cli.main(["trace", *arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_the_lesson_needs_no_model_and_shows_the_books_numbers(trace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = trace()
+    assert (code, err) == (0, "")
+    assert "journey   0.1500   0.2264   0.2199   0.1311   0.0906   0.1820" in out
+    assert "journey   0.3061   0.8210" in out
+    assert "predicted (n, K) @ (K, n) -> (n, n) = (6, 6)" in out
+    assert out.count("predicted") == out.count("   actual") == 6
+    assert "NOT AS PREDICTED" not in out
+    stages = [line for line in out.splitlines() if re.match(r"[1-5]  ", line)]
+    assert [line[0] for line in stages] == list("12345")
+
+
+def test_a_token_alone_equals_its_row(trace):
+    _, out, _ = trace("--token", "5")
+    assert 'Token 5, "one", alone' in out
+    rows = re.findall(r"^   (\w+) +([\d.e+-]+) at most", out, re.MULTILINE)
+    assert [name for name, _ in rows] == [
+        "queries", "keys", "values", "scores", "weights", "context",
+    ]  # fmt: skip
+    assert all(float(difference) < 1e-6 for _, difference in rows)
+
+
+def test_a_reader_who_knows_has_all_right(trace):
+    _, out, _ = trace("--predict", answers="\n".join(SHAPES))
+    assert out.endswith("6 of 6 shapes right\n")
+    assert out.count("   right\n") == 6
+
+
+@pytest.mark.parametrize("answer", ["(6,2)", "6 x 2", "6x2", "[6, 2]", "n, K", "n x K", "n × K"])
+def test_a_shape_may_be_written_in_many_ways(trace, answer):
+    _, out, _ = trace("--predict", answers=answer)
+    assert out.endswith("1 of 6 shapes right\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("2, 6", "wrong, rows and columns are the other way round: in (n, d_in) @ (d_in, K)"),
+        ("6, 3", "wrong: in (n, d_in) @ (d_in, K) -> (n, K) the two d_in meet and are summed over"),
+        ("6", "wrong, it has 2 numbers and not 1"),
+        ("what", "that is no shape; write for example 6, 2"),
+        ("6, -2", "that is no shape"),
+        ("", "no answer: in (n, d_in)"),
+    ],
+)
+def test_a_wrong_shape_is_told_what_is_wrong_and_why(trace, answer, verdict):
+    code, out, _ = trace("--predict", answers=f"{answer}\n")
+    assert code == 0
+    assert verdict in out
+    assert out.endswith("0 of 6 shapes right\n")
+
+
+def test_the_question_comes_before_the_answer(trace):
+    _, out, _ = trace("--predict", answers="\n".join(SHAPES))
+    for stage in ("queries", "context"):
+        asked, told = out.index(f"shape of {stage}?"), out.index(f"{stage} = ")
+        assert "(6, 2)" not in out[told:asked]
+        assert "predicted" not in out[told:asked]
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_a_trained_head_is_gone_through_with_its_words(trace, checkpoint_file, kind):
+    code, out, err = trace(
+        *("This is an example.", "--model", str(checkpoint_file), "--kind", kind),
+        *("--layer", "2", "--head", "4", "--token", "3"),
+    )
+    assert code == 0
+    assert err == f"translate: model {checkpoint_file}\n"
+    assert out.startswith(f"{kind}, layer 2, head 4: ")
+    assert "NOT AS PREDICTED" not in out
+    assert ("mask: # may look there" in out) == (kind == "decoder")
+    rows = re.findall(r"^   \w+ +([\d.e+-]+) at most", out, re.MULTILINE)
+    assert len(rows) == 6 and all(float(difference) < 1e-4 for difference in rows)
+    letters = "T = 6, S = 6" if kind == "cross" else "n = "
+    assert letters in out
+    first = "example" if kind == "encoder" else "<s>"
+    assert re.search(rf"^     {re.escape(first)} ", out, re.MULTILINE)
+
+
+def test_the_mask_is_drawn_as_a_triangle(trace, checkpoint_file):
+    _, out, _ = trace("No", "--model", str(checkpoint_file), "--kind", "decoder", "--token", "1")
+    drawn = re.findall(r"^     \S+ +([#.](?: [#.])*)$", out, re.MULTILINE)
+    size = len(drawn)
+    assert size >= 2
+    assert drawn == [" ".join("#" * (i + 1) + "." * (size - i - 1)) for i in range(size)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--layer", "1"], "--layer is for a trained model: give a sentence too"),
+        (["--token", "7"], "--token 7: there are only 6 tokens"),
+        (["--token", "x"], "'x' is not a number from 1 up"),
+    ],
+)
+def test_what_cannot_be_meant_ends_with_2(trace, capsys, arguments, said):
+    try:
+        code, _, err = trace(*arguments)
+    except SystemExit as stop:
+        code, err = stop.code, capsys.readouterr().err
+    assert code == 2
+    assert said in err

@@ -1,0 +1,148 @@
+"""`translate attend`: a picture or a page of what looks at what."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from translate.decoding.arguments import add_model, path, positive, utf8
+from translate.errors import UsageError
+
+if TYPE_CHECKING:
+    from translate.decoding.translator import Translator
+    from translate.insight.attention import Kind
+
+_KINDS = ("cross", "encoder", "decoder")
+_ENDINGS = (".png", ".svg", ".html")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the picture; the translation that it belongs to is printed."""
+    args = _parse(argv)
+
+    from translate.decoding.streams import check_writable, write_whole
+
+    check_writable(args.output)
+    looked = look(args, "cross")
+
+    from translate.insight.attention import attention_maps
+    from translate.insight.page import attention_page
+    from translate.insight.plots import attention_heatmap, rendered
+
+    translator = looked.translator
+    maps = attention_maps(
+        translator.model,
+        translator.tokenizer,
+        looked.source,
+        looked.target,
+        kind=looked.kind,
+        layer=looked.layer,
+        head=looked.head,
+        by_word=args.words,
+    )
+    ending = args.output.suffix.lower()
+    if ending == ".html":
+        content = attention_page(maps, args.sentence).encode()
+    else:
+        content = rendered(attention_heatmap(maps, args.sentence), ending[1:])
+    write_whole(args.output, content)
+    print(looked.text)
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="translate attend",
+        allow_abbrev=False,
+        description="Draw what each word looks at while a sentence is read and translated: a "
+        "heatmap (.png, .svg), or a page on which hovering a word shows it (.html).",
+    )
+    parser.add_argument("sentence", metavar="SENTENCE", type=utf8)
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        type=path,
+        help="the picture or page to write: its name ends in .png, .svg or .html",
+    )
+    parser.add_argument(
+        "--words",
+        action="store_true",
+        help="join the pieces of a word: what they receive is added, what they spend averaged",
+    )
+    add_attention(parser)
+    add_model(parser)
+    args = parser.parse_intermixed_args(argv)
+    if args.output.suffix.lower() not in _ENDINGS:
+        parser.error(f"--output {args.output}: its name must end in {', '.join(_ENDINGS)}")
+    if not args.sentence.strip():
+        parser.error("the sentence is blank")
+    return args
+
+
+def add_attention(parser: argparse.ArgumentParser) -> None:
+    """Which attention of the model, and on which translation; None where nothing is said."""
+    parser.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        type=utf8,
+        help="begin the translation with exactly this text",
+    )
+    parser.add_argument(
+        "--kind",
+        choices=_KINDS,
+        help="cross: the translation looks at the source; encoder: the source at itself; decoder: "
+        "the translation at itself",
+    )
+    parser.add_argument("--layer", metavar="L", type=positive, help="this layer, counted from 1")
+    parser.add_argument("--head", metavar="H", type=positive, help="this head, counted from 1")
+
+
+class Looked(NamedTuple):
+    """A sentence, its translation, and where to look."""
+
+    translator: Translator
+    source: list[int]  # pieces without eos
+    target: list[int]  # pieces without bos and eos
+    text: str
+    kind: Kind
+    layer: int | None  # from 0
+    head: int | None  # from 0
+
+
+def look(args: argparse.Namespace, kind: Kind) -> Looked:
+    """Load the model that the options of `add_attention` and `add_model` name, and translate.
+
+    `kind` is what is looked at without `--kind`.
+
+    Raises:
+        UsageError: a layer or a head that the model does not have.
+        UserError: no such model.
+    """
+    from translate.decoding.bundle import find_model
+    from translate.decoding.translator import Translator
+
+    place = find_model(args.model)
+    print(f"translate: model {place}", file=sys.stderr, flush=True)
+    translator = Translator.load(place)
+    kind = args.kind or kind
+    config = translator.model.config
+    layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
+    for name, given, most in (("layer", args.layer, layers), ("head", args.head, config.n_heads)):
+        if given is not None and given > most:
+            raise UsageError(f"--{name} {given}: this model has only {most}")
+    (translation,) = translator.translate_detailed([args.sentence], [args.prefix or ""])
+    for note in translation.notes():
+        print(f"translate: {note}", file=sys.stderr, flush=True)
+    return Looked(
+        translator,
+        translator.tokenizer.encode(args.sentence),
+        translation.ids,
+        translation.text,
+        kind,
+        None if args.layer is None else args.layer - 1,
+        None if args.head is None else args.head - 1,
+    )
