@@ -7,6 +7,7 @@ import copy
 import io
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,7 +43,10 @@ class Outcome:
     def files(self) -> list[str]:
         """What the run left, TensorBoard's long name shortened."""
         names = [path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()]
-        return sorted(str(name).partition(".tfevents")[0] for name in names)
+        short = [str(name).partition(".tfevents")[0] for name in names]
+        return sorted(
+            {re.sub(r"^\d+/pieces/.*|^projector_.*", "projector", name) for name in short}
+        )
 
     def checkpoint(self, name: str = "last") -> dict:
         path = self.folder / "checkpoints" / f"{name}.ckpt"
@@ -129,7 +133,7 @@ def tiny_settings(folder: Path) -> dict:
             "enable_progress_bar": False,
             "log_every_n_steps": 1,
         },
-        "translations": {"heatmap": ""},  # drawing takes as long as all the rest
+        "translations": {"heatmaps": []},  # drawing takes as long as all the rest
     }
 
 

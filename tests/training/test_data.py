@@ -114,7 +114,7 @@ def test_nothing_is_held_out_for_files_that_are_there(data, valid, given):
 def test_few_pairs_are_left_to_train_on_and_not_held_out_for_testing(data, count):  # D14
     module = data(LINES[:count])
     module.setup("fit")
-    assert (len(module._train), len(module._valid)) == (count - 1, 1)
+    assert (len(module._train), len(module.valid_examples)) == (count - 1, 1)
     with pytest.raises(UsageError, match=r"no data to read: set data\.test"):
         module.read("test")
 
@@ -152,7 +152,7 @@ def test_pairs_to_validate_and_test_on_are_not_filtered(data, tmp_path, capsys):
     odd = ParallelFiles(tsv=tmp_path / "odd.tsv")
     module = data(LINES, valid=odd, test=odd)
     module.setup("fit")
-    assert len(module._valid) == len(module.read("test")) == 4
+    assert len(module.valid_examples) == len(module.read("test")) == 4
     assert "left out" not in capsys.readouterr().err
 
 

@@ -17,6 +17,7 @@ WHOLE = [
     "checkpoints/last.ckpt",
     "config.yaml",
     "events.out",
+    "projector",
     "result.json",
 ]
 
@@ -77,7 +78,7 @@ def test_three_pairs_train_and_log_without_a_special_case(run, tmp_path):  # B02
     assert outcome.files == WHOLE
     assert outcome.steps("train/loss") == outcome.steps("val/loss") == [1, 2, 3]
     assert outcome.steps("train/tokens_per_second") == [1, 2, 3]
-    assert len(outcome.events().Images("cross_attention")) == 3
+    assert len(outcome.events().Images("translation/cross_attention_1")) == 3
     assert "held out 1 pair of data.train" in outcome.err
     assert "reduced to" in outcome.err
 
@@ -196,7 +197,7 @@ def test_a_callback_in_the_config_drops_none_of_ours(run, settings):  # L08
 def test_without_checkpointing_nothing_is_promised(run, settings):
     outcome = run("fit", settings, "--trainer.enable_checkpointing", False)
     assert outcome.code == 0
-    assert outcome.files == ["config.yaml", "events.out"]
+    assert outcome.files == ["config.yaml", "events.out", "projector"]
     assert [line.split()[0] for line in outcome.out.splitlines()] == ["tensorboard"]
 
 
@@ -268,6 +269,6 @@ def test_mixed_precision_trains_and_clips(run, settings):
 
 def test_depths_of_encoder_and_decoder_may_differ(run, settings):  # G06
     args = ("--model.encoder_layers", 1, "--model.decoder_layers", 3)
-    outcome = run("fit", settings, *args, "--translations.heatmap", "The cat")
+    outcome = run("fit", settings, *args, "--translations.heatmaps", '["The cat"]')
     assert outcome.files == WHOLE
-    assert outcome.events().Images("cross_attention")
+    assert outcome.events().Images("translation/cross_attention_1")

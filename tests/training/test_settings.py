@@ -168,7 +168,7 @@ def test_a_printed_config_and_a_saved_one_repeat_the_run(run, finished, tmp_path
     saved = finished.folder / "config.yaml"
     (tmp_path / "printed.yaml").write_text(printed("--config", saved))
     for config in (saved, tmp_path / "printed.yaml"):
-        again = run("fit", config, "--runs", tmp_path / "runs", "--translations.heatmap", "")
+        again = run("fit", config, "--runs", tmp_path / "runs", "--translations.heatmaps", "[]")
         assert again.code == 0
         assert again.curve("train/loss") == finished.curve("train/loss")
         assert again.folder.parent.name == "my"

@@ -34,7 +34,8 @@ class Curves(TensorBoardLogger):
         return str(self._folder.path)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        super().log_metrics(metrics, step if self.updates is None else self.updates())
+        shown = {tag: value for tag, value in metrics.items() if tag != "epoch"}  # a staircase
+        super().log_metrics(shown, step if self.updates is None else self.updates())
 
     def save(self) -> None:
         """Lightning would write an empty hparams.yaml beside config.yaml."""

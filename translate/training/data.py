@@ -104,11 +104,11 @@ class TranslationData(lightning.LightningDataModule):
         self.valid_pairs: list[Pair] = []
         self.train_sampler: TokenBatchSampler
         self._train: list[Example] = []
-        self._valid: list[Example] = []
+        self.valid_examples: list[Example] = []
 
     def setup(self, stage: str) -> None:
         """Read, split, train the tokenizer, encode, filter; say what was left out and why."""
-        if self._valid:
+        if self.valid_examples:
             return
         corpora = [self._read("train")]
         parts = self._split(corpora[0].pairs)
@@ -121,12 +121,12 @@ class TranslationData(lightning.LightningDataModule):
             self.tokenizer = self._load_or_train_tokenizer(parts["train"])
         if stage == "fit":
             self._train = self._encode("train", parts["train"], corpora[0])
-        self._valid = self._encode("valid", parts["valid"], corpora[-1])
-        self.valid_pairs = [parts["valid"][example.index] for example in self._valid]
+        self.valid_examples = self._encode("valid", parts["valid"], corpora[-1])
+        self.valid_pairs = [parts["valid"][example.index] for example in self.valid_examples]
         if stage == "fit":
             say(
-                f"{len(self._train):,} pairs to train on, {len(self._valid):,} to validate on, "
-                f"{len(self.tokenizer):,} pieces"
+                f"{len(self._train):,} pairs to train on, {len(self.valid_examples):,} to validate "
+                f"on, {len(self.tokenizer):,} pieces"
             )
 
     def batches_per_epoch(self) -> int:
@@ -225,7 +225,7 @@ class TranslationData(lightning.LightningDataModule):
         return self._loader(self._train, self.train_sampler)
 
     def val_dataloader(self) -> DataLoader:
-        return self._loader(self._valid, self._sampler(self._valid, shuffle=False))
+        return self._loader(self.valid_examples, self._sampler(self.valid_examples, shuffle=False))
 
     def _sampler(self, examples: list[Example], *, shuffle: bool) -> TokenBatchSampler:
         return TokenBatchSampler(

@@ -20,9 +20,10 @@ from translate.decoding.bundle import Bundle, find_model, load_bundle
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
-from translate.training.callbacks import ProgressBar, TranslateValidation, checkpoints
+from translate.training.callbacks import HEATMAPS, ProgressBar, TranslateValidation, checkpoints
 from translate.training.curves import Curves
 from translate.training.data import TranslationData
+from translate.training.inside import LookInside
 from translate.training.limits import check_early_stopping, check_search, check_trainer
 from translate.training.memory import keep_freed_memory
 from translate.training.messages import explain, say, sections, silence_lightning
@@ -78,6 +79,7 @@ class TranslationCLI(LightningCLI):
             }
         )
         parser.add_lightning_class_args(TranslateValidation, "translations")
+        parser.add_lightning_class_args(LookInside, "inside")
         parser.add_argument("--beam", type=int, default=5, help="of `test`; 1 is greedy alone")
         parser.add_argument(
             "--length_penalty",
@@ -118,7 +120,7 @@ class TranslationCLI(LightningCLI):
         parser, settings = self._parser(self.subcommand), self.config[self.subcommand]
         faults = check_early_stopping(settings.early_stopping)
         early_stopping = {} if faults else {"early_stopping": settings.early_stopping}
-        for section in ("model", "data", "translations") if not faults else ():
+        for section in ("model", "data", "translations", "inside") if not faults else ():
             try:
                 parser.instantiate(Namespace({section: settings[section], **early_stopping}))
             except ValueError as error:
@@ -202,8 +204,7 @@ class TranslationCLI(LightningCLI):
         if isinstance(self.trainer.logger, Curves):
             print(self.folder.tensorboard_command())
         if self.best is not None:
-            example = self.config.fit.translations.heatmap or "This is an example"
-            print(self.folder.decode_command(example))
+            print(self.folder.decode_command(HEATMAPS[0]))
 
     def _save_result(self) -> None:
         best = self.best.best_model_score

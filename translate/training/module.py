@@ -97,7 +97,7 @@ class TranslationModule(lightning.LightningModule):
         self._check_settings()
         self.tokenizer: Tokenizer
         self.model: Transformer
-        self._tokens_in_update = 0  # real target tokens since the last update
+        self.tokens_in_update = 0  # real target tokens since the last update
         self._val_losses: list[Loss] = []
         self._tokens_since_log = 0
         self._clock = 0.0  # when that count began, in seconds; moved on by pauses
@@ -182,7 +182,7 @@ class TranslationModule(lightning.LightningModule):
         """
         parameters = list(self.model.parameters())
         summed = loss_in_parts(self.loss, batch, self.model.config.pad_id, parameters)
-        self._tokens_in_update += summed.count
+        self.tokens_in_update += summed.count
         count = max(1, summed.count)
         self.log("train/loss", summed.loss.detach() / count, prog_bar=True, batch_size=count)
         self.log("train/nll", summed.nll.detach() / count, batch_size=count)
@@ -194,7 +194,7 @@ class TranslationModule(lightning.LightningModule):
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Turn summed gradients into means, and set the rate of this update."""
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        torch._foreach_div_(gradients, float(max(1, self._tokens_in_update)))
+        torch._foreach_div_(gradients, float(max(1, self.tokens_in_update)))
         share = learning_rate(
             self.global_step,
             peak=1.0,
@@ -207,8 +207,8 @@ class TranslationModule(lightning.LightningModule):
         self.log("train/learning_rate", rate, prog_bar=True, batch_size=1)
         norm = torch.nn.utils.get_total_norm(gradients)
         self.log("train/gradient_norm", norm, batch_size=1)  # before clipping
-        self._tokens_since_log += self._tokens_in_update
-        self._tokens_in_update = 0
+        self._tokens_since_log += self.tokens_in_update
+        self.tokens_in_update = 0
         if (self.global_step + 1) % max(1, self.trainer.log_every_n_steps) == 0:
             self._log_speed()
             if self.trainer.precision != "16-mixed":  # there the loss scale may overflow at times
