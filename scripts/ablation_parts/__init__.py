@@ -1,0 +1,1 @@
+"""What `scripts/ablations.py` is made of."""

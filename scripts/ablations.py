@@ -1,0 +1,68 @@
+"""The lesson's claims, each against what happens when a part is taken away.
+
+    python scripts/ablations.py [--output FOLDER]
+
+Trains small variants of one model side by side, one on each core (configs/ablation/*.yaml),
+measures how far gradients reach and what attention costs, and writes one page with figures and a
+table: FOLDER/README.md. Ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from ablation_parts.claims import VARIANTS
+from ablation_parts.measures import attention_cost, gradient_by_distance
+from ablation_parts.page import write_page
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+CHILD = ROOT / "scripts/ablation_parts/child.py"
+
+
+def train_all(names: list[str], runs: Path, at_once: int) -> dict[str, dict]:
+    """Results by name; each variant in a process of its own, on one thread."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+    def train(name: str) -> dict:
+        result = runs / f"{name}.json"
+        command = [sys.executable, str(CHILD), name, str(runs), str(result)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"ablations: {name} failed: {done.stderr.strip().splitlines()[-1]}")
+        return json.loads(result.read_text())
+
+    found = {}
+    with ThreadPoolExecutor(at_once) as pool, tqdm(total=len(names), unit="variant") as bar:
+        waiting = {pool.submit(train, name): name for name in names}
+        for future in as_completed(waiting):
+            found[waiting[future]] = future.result()
+            bar.set_postfix_str(waiting[future])
+            bar.update()
+    return {name: found[name] for name in names}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--output", type=Path, default=Path("runs/ablations"))
+    parser.add_argument("--only", nargs="+", choices=VARIANTS, help="train only these")
+    args = parser.parse_args()
+    names = ["baseline", *(name for name in args.only or VARIANTS if name != "baseline")]
+    with tempfile.TemporaryDirectory() as runs:
+        results = train_all(names, Path(runs), at_once=max(1, (os.cpu_count() or 2)))
+    # These two are timed or small: nothing runs beside them.
+    results["gradient paths"] = gradient_by_distance()
+    results["cost"] = attention_cost()
+    page = write_page(args.output, results)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

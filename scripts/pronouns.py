@@ -1,0 +1,125 @@
+"""Where does "it" look? The share of sentences in which a head prefers the right noun.
+
+    python scripts/pronouns.py --model runs/tiny [--output pronouns.png]
+
+"The dog chased the ball because it rolled away" becomes "er" if "it" is the ball (der Ball) and
+also if it is the dog (der Hund), so from such a sentence nothing can be told. Where the two nouns
+have unlike genders, the German pronoun says which one is meant. Of those sentences of the pronoun
+challenge this counts in how many a head gives that noun more weight than the other one: in the
+encoder while it reads "it", and in cross-attention while the decoder writes the German pronoun.
+Beside it stands the same model before training. A coin would give 50 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import yaml
+
+from translate.decoding.bundle import find_model
+from translate.decoding.translator import Translator
+from translate.insight.attention import Kind, attention_maps
+from translate.insight.plots import rendered, share_heatmap
+from translate.model.transformer import Transformer
+from translate.text.tokenizer import Tokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+CHALLENGE = ROOT / "data/challenge/pronouns.tsv"
+LEXICON = ROOT / "data/lexicon.yaml"
+GENDERS = {"er": "m", "sie": "f", "es": "n"}
+KINDS: dict[Kind, str] = {
+    "encoder": 'encoder, reading "it"',
+    "cross": "cross-attention, writing the pronoun",
+}
+
+
+class Case(NamedTuple):
+    """A sentence in which "it" is one of two nouns of unlike genders."""
+
+    source: str
+    target: str
+    pronoun: str  # the German one
+    right: str
+    wrong: str
+    between: int  # words between the right noun and "it"
+
+
+def cases(path: Path = CHALLENGE, lexicon: Path = LEXICON) -> Iterator[Case]:
+    """Those of the challenge that tell: one "it", two nouns before it, one of them meant."""
+    classes = yaml.safe_load(lexicon.read_text(encoding="utf-8"))["nouns"].values()
+    genders = {noun["en"]: noun["gender"] for nouns in classes for noun in nouns}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        source, target = line.split("\t")
+        words = re.findall(r"\w+", source)
+        if [word.lower() for word in words].count("it") != 1 or {"he", "she"} & set(words):
+            continue
+        before = words[: [word.lower() for word in words].index("it")]
+        nouns = [word for word in before if word in genders]
+        pronouns = [word for word in re.findall(r"\w+", target) if word.lower() in GENDERS]
+        if len(nouns) != 2 or len(pronouns) != 1:
+            continue
+        meant = [noun for noun in nouns if genders[noun] == GENDERS[pronouns[0].lower()]]
+        if len(meant) == 1:
+            (other,) = set(nouns) - set(meant)
+            between = len(before) - 1 - before.index(meant[0])
+            yield Case(source, target, pronouns[0], meant[0], other, between)
+
+
+def preferences(model: Transformer, tokenizer: Tokenizer, case: Case, kind: Kind) -> torch.Tensor:
+    """(L, H), True where a head gives the right noun more weight than the wrong one."""
+    layers = len(model.encoder if kind == "encoder" else model.decoder)
+    source, target = tokenizer.encode(case.source), tokenizer.encode(case.target)
+    found = []
+    for layer in range(layers):
+        maps = attention_maps(model, tokenizer, source, target, kind=kind, layer=layer)
+        asking = [word.lower() for word in maps.rows].index(
+            "it" if kind == "encoder" else case.pronoun.lower()
+        )
+        right, wrong = (maps.columns.index(noun) for noun in (case.right, case.wrong))
+        found.append(maps.weights[:, asking, right] > maps.weights[:, asking, wrong])
+    return torch.stack(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--model", type=Path, help="a run folder or checkpoint")
+    parser.add_argument("--output", type=Path, help="a .png for the shares")
+    args = parser.parse_args()
+    translator = Translator.load(find_model(args.model))
+    trained, tokenizer = translator.model, translator.tokenizer
+    torch.manual_seed(1)
+    untrained = Transformer(trained.config).eval()
+    trained.eval()
+    sentences = list(cases())
+    print(f'{len(sentences)} sentences with two nouns of unlike genders before one "it"')
+    shares = {}
+    for kind, what in KINDS.items():
+        print(f"\n{what}: share of sentences in which the right noun weighs more")
+        for name, model in (("trained", trained), ("untrained", untrained)):
+            preferred = torch.stack(
+                [preferences(model, tokenizer, case, kind) for case in sentences]
+            ).float()  # (N, L, H)
+            share = preferred.mean(dim=0)
+            shares[f"{what}, {name}"] = share
+            some = preferred.amax(dim=(1, 2)).mean().item()
+            for layer, row in enumerate(share.tolist(), 1):
+                heads = "  ".join(f"{value:4.0%}" for value in row)
+                print(f"  {name:<9}  layer {layer}   heads {heads}")
+            print(f"  {name:<9}  some head    {some:.0%}")
+    outputs = translator.translate([case.source for case in sentences])
+    right = sum(
+        re.findall(r"\w+", output).count(case.pronoun) > 0
+        for output, case in zip(outputs, sentences, strict=True)
+    )
+    print(f"\ntranslations with the right pronoun: {right} of {len(sentences)}")
+    if args.output:
+        args.output.write_bytes(rendered(share_heatmap(shares), "png"))
+
+
+if __name__ == "__main__":
+    main()

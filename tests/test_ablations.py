@@ -1,0 +1,175 @@
+"""What `scripts/ablations.py` takes out of the model is out, in training and in decoding."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from torch import nn
+from torch.testing import assert_close
+
+from translate.model import attention, transformer
+from translate.model.attention import MultiHeadAttention
+from translate.model.layers import Residual
+from translate.model.transformer import Transformer
+
+ROOT = Path(__file__).parents[1]
+PAD, BOS = 0, 2
+SRC = torch.tensor([[5, 6, 7, 3]])
+TGT = torch.tensor([[BOS, 8, 9, 4]])
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """The scripts' modules, as the scripts import them; what they change is put back."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    for owner, name in (
+        (attention, "scores_to_weights"),
+        (attention, "causal_mask"),
+        (transformer, "padding_mask"),
+        (Residual, "forward"),
+        (Transformer, "_initialise"),
+        (Transformer, "decode"),
+    ):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    from ablation_parts import claims, page, surgery
+
+    yield {"claims": claims, "page": page, "surgery": surgery}
+    for name in [name for name in sys.modules if name.startswith("ablation_parts")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def build(parts, config):
+    def build(name: str) -> Transformer:
+        parts["surgery"].operate(name)
+        torch.manual_seed(0)
+        model = Transformer(config())
+        with torch.no_grad():
+            model.embedding.weight.mul_(20)
+        return model.eval()
+
+    return build
+
+
+def test_every_variant_has_a_config_and_every_operation_is_a_variant(parts):
+    configs = {path.stem for path in (ROOT / "configs/ablation").glob("*.yaml")}
+    assert configs == set(parts["claims"].VARIANTS)
+    operations = set(parts["surgery"].OPERATIONS)
+    assert operations < configs
+    for name in configs - {"baseline"}:
+        settings = yaml.safe_load((ROOT / f"configs/ablation/{name}.yaml").read_text())
+        # What no setting can do, the file says by naming itself alone.
+        assert (settings == {"name": name}) == (name in operations)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["baseline", "no_scaling", "no_norm", "no_causal_mask", "no_padding_mask", "no_positions",
+     "no_residual", "careless_init"],
+)  # fmt: skip
+@torch.no_grad()
+def test_decoding_step_by_step_knows_of_the_operation(build, name):
+    model = build(name)
+    memory, mask = model.encode(SRC)
+    cache = model.start_cache(memory, 8)
+    stepwise = [model.decode(TGT[:, i : i + 1], memory, mask, cache) for i in range(4)]
+    # Each prefix alone: without a causal mask all but the first position would see what follows.
+    for i, hidden in enumerate(stepwise if name != "no_causal_mask" else stepwise[:1]):
+        assert_close(hidden[:, 0], model.decode(TGT[:, : i + 1], memory, mask)[:, -1])
+
+
+def test_without_the_causal_mask_the_future_is_seen(build):
+    model, other = build("no_causal_mask"), TGT.clone()
+    other[0, 3] = 11
+    assert not torch.allclose(model(SRC, TGT)[0, 0], model(SRC, other)[0, 0], atol=1e-4)
+
+
+def test_without_the_padding_mask_padding_is_seen(build):
+    model = build("no_padding_mask")
+    padded = nn.functional.pad(SRC, (0, 3), value=PAD)
+    assert not torch.allclose(model(SRC, TGT), model(padded, TGT), atol=1e-4)
+
+
+def test_without_positions_the_source_is_a_set(build):
+    model = build("no_positions")
+    assert_close(model(SRC, TGT), model(SRC[:, [2, 0, 3, 1]], TGT))
+
+
+def test_without_scaling_the_scores_go_undivided_into_the_softmax(build):
+    build("no_scaling")
+    layer, record = MultiHeadAttention(16, 16, 4), []
+    layer(*layer.queries_keys_values(torch.randn(1, 5, 16)), record=record)
+    assert_close(record[0].weights, record[0].scores.softmax(-1))
+
+
+def test_without_norms_there_is_none_left(build):
+    assert not [module for module in build("no_norm").modules() if isinstance(module, nn.LayerNorm)]
+
+
+def test_without_the_residual_path_a_silent_sublayer_passes_nothing(build):
+    model = build("no_residual")
+    with torch.no_grad():
+        for block in model.encoder:
+            block.feed_forward[-1].weight.zero_()
+            block.feed_forward[-1].bias.zero_()
+    one, other = model.encode(SRC)[0], model.encode(SRC + 4)[0]
+    assert_close(one, other)
+
+
+def test_a_careless_start_has_ten_times_the_variance(build, parts):
+    careless = build("careless_init").decoder[0].feed_forward[0].weight.var().item()
+    assert careless == pytest.approx(10 * 2 / (16 + 32), rel=0.15)
+
+
+def results(**changes) -> dict[str, dict]:
+    sound = {
+        "curves": {
+            "train/nll": [(10, 7.0), (20, 1.0)],
+            "val/nll": [(20, 1.0)],
+            "val/bleu": [(20, 60.0)],
+        },
+        "stopped": "",
+        "alarms": [],
+        "compared": 64,
+        "changed_by_neighbours": 0,
+        "pronouns": [
+            {"words": 2, "right": 0.5, "count": 4},
+            {"words": 5, "right": 0.5, "count": 2},
+        ],
+    }
+    return {"baseline": sound, "high_rate": sound, **changes}
+
+
+def test_claims_are_held_against_the_results(parts):
+    claims = parts["claims"].CLAIMS
+    same = results()["baseline"]
+    worse = {**same, "curves": {**same["curves"], "val/nll": [(20, 3.0)], "val/bleu": [(20, 5.0)]}}
+    diverged = {**same, "stopped": "training diverged: gradient norm nan after 20 updates; lower"}
+    for name, claim in claims.items():
+        assert not claim.holds(results(**{name: same})), name
+    for name in ("no_scaling", "no_warmup", "post_norm", "no_norm", "one_head", "no_residual"):
+        for result in (worse, diverged):
+            assert claims[name].holds(results(**{name: result})), name
+    told = claims["no_warmup"].measured(results(no_warmup=diverged))
+    assert told == "it diverged (gradient norm nan after 20 updates)"
+    assert "3.00 and BLEU 5.0, against 1.00 and 60.0" in claims["one_head"].measured(
+        results(one_head=worse)
+    )
+
+
+def test_the_page_has_a_figure_a_caption_and_a_row_for_each(parts, tmp_path):
+    names = parts["claims"].CLAIMS
+    found = results(**{name: results()["baseline"] for name in names})
+    found["gradient paths"] = {"self-attention": [1.0, 0.3, 0.3], "GRU": [1.0, 0.1, 0.001]}
+    curve = {"lengths": [16, 32], "seconds": [0.1, 0.4], "mebibytes": [1.0, 4.0]}
+    found["cost"] = {path: {**curve, "exponents": [2.0, 2.0]} for path in ("explicit", "fused")}
+    page = parts["page"].write_page(tmp_path, found).read_text()
+    for name in names:
+        assert f"]({name}.png)" in page and f"| {name} |" in page
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert page.count("The lesson:") == len(names) + 3
+    assert page.count("**It does not hold here**") == len(names) + 1  # all alike; cost as it is
