@@ -17,8 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "cases.md"
-# Files and the web, the tokenizer, decoding, scores: the kinds that the table covers.
-KINDS = "SDGM"
+# Files, the tokenizer, decoding, scores, TensorBoard: the kinds that the table covers.
+KINDS = "SDGMB"
 
 _ROW = re.compile(r"^\| ([A-Z]\d\d) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 _TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")

@@ -16,3 +16,5 @@ echo '$ translate decode "The dog chased the ball because it rolled away."'
 translate decode --model runs/tiny "The dog chased the ball because it rolled away."
 echo
 echo "Watch the training: .venv/bin/tensorboard --logdir \"$PWD/runs\""
+echo "Look inside: .venv/bin/translate trace"
+echo "             .venv/bin/translate attend \"This is an example\" -o attention.html"
