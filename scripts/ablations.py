@@ -18,7 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from ablation_parts.claims import VARIANTS
+from ablation_parts.claims import CLAIMS, VARIANTS
 from ablation_parts.measures import attention_cost, gradient_by_distance
 from ablation_parts.page import write_page
 from tqdm import tqdm
@@ -54,9 +54,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--only", nargs="+", choices=VARIANTS, help="train only these")
     args = parser.parse_args()
-    names = ["baseline", *(name for name in args.only or VARIANTS if name != "baseline")]
+    wanted = {"baseline", *(args.only or VARIANTS)}
+    wanted |= {CLAIMS[name].than for name in wanted & CLAIMS.keys()}
+    names = [name for name in VARIANTS if name in wanted]
     with tempfile.TemporaryDirectory() as runs:
-        results = train_all(names, Path(runs), at_once=max(1, (os.cpu_count() or 2)))
+        results = train_all(names, Path(runs), at_once=os.cpu_count() or 2)
     # These two are timed or small: nothing runs beside them.
     results["gradient paths"] = gradient_by_distance()
     results["cost"] = attention_cost()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,8 +22,8 @@ from typing import NamedTuple
 import torch
 import yaml
 
-from translate.decoding.bundle import find_model
 from translate.decoding.translator import Translator
+from translate.errors import UserError
 from translate.insight.attention import Kind, attention_maps
 from translate.insight.plots import rendered, share_heatmap
 from translate.model.transformer import Transformer
@@ -90,11 +91,13 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a run folder or checkpoint")
     parser.add_argument("--output", type=Path, help="a .png for the shares")
     args = parser.parse_args()
-    translator = Translator.load(find_model(args.model))
+    try:
+        translator = Translator.load(args.model)
+    except UserError as error:
+        sys.exit(f"pronouns: {error}")
     trained, tokenizer = translator.model, translator.tokenizer
     torch.manual_seed(1)
     untrained = Transformer(trained.config).eval()
-    trained.eval()
     sentences = list(cases())
     print(f'{len(sentences)} sentences with two nouns of unlike genders before one "it"')
     shares = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -173,3 +174,16 @@ def test_the_page_has_a_figure_a_caption_and_a_row_for_each(parts, tmp_path):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert page.count("The lesson:") == len(names) + 3
     assert page.count("**It does not hold here**") == len(names) + 1  # all alike; cost as it is
+
+
+def test_pronoun_sentences_are_those_that_tell_and_their_shares_can_be_drawn(parts):
+    import pronouns
+
+    found = list(pronouns.cases())
+    assert len(found) == 80
+    assert all(case.right != case.wrong and case.between >= 0 for case in found)
+    for case in found:
+        words = re.findall(r"\w+", case.source)
+        assert words.index(case.right) < [word.lower() for word in words].index("it")
+    figure = pronouns.share_heatmap({"a": torch.rand(2, 4), "b": torch.rand(2, 4)})
+    assert pronouns.rendered(figure, "png").startswith(b"\x89PNG")

@@ -139,7 +139,7 @@ def look(args: argparse.Namespace, kind: Kind) -> Looked:
         print(f"translate: {note}", file=sys.stderr, flush=True)
     return Looked(
         translator,
-        translator.tokenizer.encode(args.sentence),
+        translator.tokenizer.encode(args.sentence)[: config.max_length - 1],  # what was read
         translation.ids,
         translation.text,
         kind,

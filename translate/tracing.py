@@ -54,7 +54,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     add_attention(parser)
     add_model(parser)
     args = parser.parse_intermixed_args(argv)
-    if not args.sentence:
+    if args.sentence is not None and not args.sentence.strip():
+        parser.error("the sentence is blank")
+    if args.sentence is None:
         for name in ("model", "kind", "layer", "head", "prefix"):
             if getattr(args, name) is not None:
                 parser.error(f"--{name} is for a trained model: give a sentence too")
@@ -91,7 +93,8 @@ def _of_model(args: argparse.Namespace) -> Trace:
     }[looked.kind]
     print(f"{looked.kind}, layer {layer + 1}, head {head + 1}: {what}.")
     letters = ", ".join(f"{letter} = {size}" for letter, size in trace.sizes.items())
-    print(f"{letters}. x is what enters the layer, normalised.")
+    normalised = ", normalised" if translator.model.config.norm == "pre" else ""
+    print(f"{letters}. x is what enters the attention{normalised}.")
     return trace
 
 

@@ -90,7 +90,6 @@ def _with_neighbours(
     return {
         "compared": count,
         "changed_by_neighbours": sum(a != b for a, b in zip(alone, together, strict=True)),
-        "sample": {"source": sources[count // 2], "output": alone[count // 2]},
     }
 
 

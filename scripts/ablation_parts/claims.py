@@ -16,6 +16,7 @@ class Claim(NamedTuple):
     claim: str
     holds: Callable[[dict[str, Result]], bool]
     measured: Callable[[dict[str, Result]], str]
+    than: str = "baseline"  # the variant that has the part
 
 
 def last(result: Result, tag: str) -> float:
@@ -67,6 +68,7 @@ CLAIMS: dict[str, Claim] = {
         "From the first update on, a rate that is fine after a warmup diverges or learns less.",
         _worse("no_warmup", "high_rate"),
         _losses("no_warmup", "high_rate"),
+        than="high_rate",
     ),
     "post_norm": Claim(
         "LayerNorm after the sum (post-norm)",

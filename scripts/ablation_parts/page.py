@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 
 from ablation_parts.claims import CLAIMS, bleu, loss
 
-_COMPARED = {"no_warmup": "high_rate"}  # with what; the others with the baseline
-
 
 def write_page(folder: Path, results: dict[str, dict]) -> Path:
     """Write README.md, its pictures and results.json into `folder`; returns the page."""
@@ -69,7 +67,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 def _curves(results: dict[str, dict], name: str) -> Figure:
     figure, (axes,) = _figure()
-    for which, colour in ((_COMPARED.get(name, "baseline"), "0.6"), (name, "tab:blue")):
+    for which, colour in ((CLAIMS[name].than, "0.6"), (name, "tab:blue")):
         for tag, style in (("val/nll", "o-"), ("train/nll", ":")):
             curve = results[which]["curves"].get(tag, [])
             steps, values = zip(*curve, strict=True) if curve else ((), ())

@@ -117,6 +117,7 @@ def test_the_mask_is_drawn_as_a_triangle(trace, checkpoint_file):
     ("arguments", "said"),
     [
         (["--layer", "1"], "--layer is for a trained model: give a sentence too"),
+        ([" "], "the sentence is blank"),
         (["--token", "7"], "--token 7: there are only 6 tokens"),
         (["--token", "x"], "'x' is not a number from 1 up"),
     ],
@@ -128,3 +129,10 @@ def test_what_cannot_be_meant_ends_with_2(trace, capsys, arguments, said):
         code, err = stop.code, capsys.readouterr().err
     assert code == 2
     assert said in err
+
+
+def test_a_sentence_longer_than_the_model_is_traced_as_far_as_it_was_read(trace, checkpoint_file):
+    code, out, err = trace("No " * 100, "--model", str(checkpoint_file))
+    assert code == 0
+    assert "n = 48" in out  # the model's max_length
+    assert "the source is too long for this model" in err

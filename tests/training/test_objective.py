@@ -14,6 +14,13 @@ from translate.training.module import TranslationModule
 from translate.training.objective import label_smoothed_cross_entropy, r_drop
 
 
+def assert_same_gradients(ours, theirs, inputs) -> None:
+    for a, b in zip(
+        torch.autograd.grad(3 * ours, inputs), torch.autograd.grad(3 * theirs, inputs), strict=True
+    ):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
 @pytest.mark.parametrize("chunk", [1, 4, 9, 1000])
 def test_the_loss_is_pytorchs_and_so_are_its_gradients(smoothing, chunk, monkeypatch):
@@ -27,12 +34,7 @@ def test_the_loss_is_pytorchs_and_so_are_its_gradients(smoothing, chunk, monkeyp
     torch.testing.assert_close(ours.loss, theirs)
     torch.testing.assert_close(ours.nll, F.cross_entropy(logits, targets, reduction="sum"))
     assert ours.count == 9
-    for a, b in zip(
-        torch.autograd.grad(3 * ours.loss, (hidden, weight)),
-        torch.autograd.grad(3 * theirs, (hidden, weight)),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+    assert_same_gradients(ours.loss, theirs, (hidden, weight))
 
 
 def test_the_loss_without_gradients_is_the_same():
@@ -104,12 +106,7 @@ def test_r_drop_is_the_papers_and_so_are_its_gradients(smoothing, strength, chun
     nll = F.cross_entropy((hidden @ weight.T).flatten(0, 1), targets.repeat(2), reduction="sum")
     torch.testing.assert_close(ours.nll, nll / 2)
     assert ours.count == 9
-    for a, b in zip(
-        torch.autograd.grad(3 * ours.loss, (hidden, weight)),
-        torch.autograd.grad(3 * theirs, (hidden, weight)),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+    assert_same_gradients(ours.loss, theirs, (hidden, weight))
 
 
 def test_r_drop_of_two_that_agree_is_the_loss_of_one():
