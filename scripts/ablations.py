@@ -1,10 +1,11 @@
 """The lesson's claims, each against what happens when a part is taken away.
 
-    python scripts/ablations.py [--output FOLDER]
+    python scripts/ablations.py [--output FOLDER] [--model runs/tiny]
 
 Trains small variants of one model side by side, one on each core (configs/ablation/*.yaml),
 measures how far gradients reach and what attention costs, and writes one page with figures and a
-table: FOLDER/README.md. Ten minutes on two cores.
+table: FOLDER/README.md. Ten minutes on two cores. Each variant trains for a minute only, too short
+for pronouns: --model names a fully trained run, which then stands beside the baseline.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from pathlib import Path
 from ablation_parts.claims import CLAIMS, VARIANTS
 from ablation_parts.measures import attention_cost, gradient_by_distance
 from ablation_parts.page import write_page
+from pronouns import by_distance
 from tqdm import tqdm
+
+from translate.decoding.translator import Translator
+from translate.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 CHILD = ROOT / "scripts/ablation_parts/child.py"
@@ -53,7 +58,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--only", nargs="+", choices=VARIANTS, help="train only these")
+    parser.add_argument("--model", type=Path, help="a fully trained run, for the pronouns")
     args = parser.parse_args()
+    try:
+        full = Translator.load(args.model) if args.model else None
+    except UserError as error:
+        sys.exit(f"ablations: {error}")
     wanted = {"baseline", *(args.only or VARIANTS)}
     wanted |= {CLAIMS[name].than for name in wanted & CLAIMS.keys()}
     names = [name for name in VARIANTS if name in wanted]
@@ -62,6 +72,9 @@ def main() -> None:
     # These two are timed or small: nothing runs beside them.
     results["gradient paths"] = gradient_by_distance()
     results["cost"] = attention_cost()
+    results["pronouns"] = {"baseline": results["baseline"].pop("pronouns")}
+    if full:
+        results["pronouns"]["fully trained"] = by_distance(full)
     page = write_page(args.output, results)
     print(page)
 

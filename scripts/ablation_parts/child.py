@@ -29,6 +29,8 @@ CURVES = ("train/nll", "val/nll", "val/bleu", "train/gradient_norm")
 
 def main(name: str, runs: Path, result: Path) -> None:
     sys.path.insert(0, str(ROOT / "scripts"))
+    from pronouns import by_distance
+
     from ablation_parts.surgery import operate
 
     torch.set_num_threads(1)
@@ -63,7 +65,7 @@ def main(name: str, runs: Path, result: Path) -> None:
         translator = Translator(built[-1], tokenizer)
         found |= _with_neighbours(translator, pairs)
         if name == "baseline":
-            found["pronouns"] = _pronouns_by_distance(translator)
+            found["pronouns"] = by_distance(translator)
     result.write_text(json.dumps(found))
 
 
@@ -91,21 +93,6 @@ def _with_neighbours(
         "compared": count,
         "changed_by_neighbours": sum(a != b for a, b in zip(alone, together, strict=True)),
     }
-
-
-def _pronouns_by_distance(translator: Translator) -> list[dict[str, float]]:
-    """Of the pronoun challenge: the share of right pronouns by the words before "it"."""
-    from pronouns import cases
-
-    asked = list(cases())
-    outputs = translator.translate([case.source for case in asked])
-    by_distance: dict[int, list[bool]] = {}
-    for case, output in zip(asked, outputs, strict=True):
-        by_distance.setdefault(case.between, []).append(case.pronoun in output.split())
-    return [
-        {"words": words, "right": sum(right) / len(right), "count": len(right)}
-        for words, right in sorted(by_distance.items())
-    ]
 
 
 if __name__ == "__main__":
