@@ -13,6 +13,7 @@ import pytest
 
 from translate import cli
 from translate.text.corpus import Pair
+from translate.text.split import split_by_source
 from translate.text.tokenizer import Tokenizer
 
 ROOT = Path(__file__).parents[1]
@@ -65,15 +66,15 @@ def test_a_clean_file_is_safe(check):
     code, out = check("a.tsv")
     assert code == 0
     assert out.splitlines() == [
-        "                                      train",
-        "pairs                                     3",
-        "longer than 256                           0",
-        "characters not in train               0.00%",
-        "source: median / 99 % / longest   6 / 6 / 6",
-        "target: median / 99 % / longest   6 / 6 / 6",
+        "                                       train",
+        "pairs                                      3",
+        "longer than 256                            0",
+        "characters not in train                0.00%",
+        "source: median / 99 % / longest   6 / 6 / 18",  # the longest is the one held out
+        "target: median / 99 % / longest   6 / 6 / 17",
         "",
-        "Lengths in pieces of a vocabulary of 147.",
-        "The text to train on supports vocabularies of 28 to 147 pieces.",
+        "Lengths in pieces of a vocabulary of 101.",
+        "The text to train on supports vocabularies of 24 to 101 pieces.",
         "",
         "safe to train on: no fault found",
     ]
@@ -352,3 +353,20 @@ def test_a_file_name_that_is_not_utf8_is_spelled_out():
         assert (finished.returncode, finished.stderr) == (1, "")
         assert "sch\\udcf6n.tsv" in finished.stdout
     assert json.loads(finished.stdout)["faults"][0]["file"].endswith("sch\udcf6n.tsv")
+
+
+def test_the_seed_of_the_config_decides_what_is_held_out(report):
+    words = " ".join(f"w{n}" for n in range(60))
+    pairs = [Pair("Go on.", "Geh weiter."), Pair(words, f"ja {words}")]
+    write("a.tsv", "".join(f"{source}\t{target}\n" for source, target in pairs))
+    uses = set()
+    for seed in range(1, 7):
+        config = {"seed_everything": seed, "data": {"train": {"tsv": "a.tsv"}}}
+        write("c.yaml", json.dumps({**config, "model": {"max_length": 50}}))
+        _, found = report("--config", "c.yaml")
+        (fault,) = [fault for fault in found["faults"] if fault["kind"] == "too-long"]
+        _, (held_out,) = split_by_source(pairs, held_out=1, seed=seed)
+        use = "validate on" if held_out == pairs[1] else "learn from"
+        assert fault["what"] == f"more than 50 pieces, and no shorter pair to {use}"
+        uses.add(use)
+    assert len(uses) == 2

@@ -146,6 +146,9 @@ def _read_config(path: Path) -> dict[str, Any]:
     files = {name: settings.pop(name) for name in _SPLITS if name in settings}
     if "train" not in files:
         raise UsageError(f"{path}: data.train is not set: name the files to train on")
+    seed = config.get("seed_everything")
+    if isinstance(seed, int) and not isinstance(seed, bool):
+        settings["seed"] = seed
     return {"files": files, **settings}
 
 

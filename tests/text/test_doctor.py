@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import lzma
 import string
+import tarfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import torch
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translate.errors import UserError
-from translate.text.batching import encode_pairs, keep_fitting
-from translate.text.corpus import ParallelFiles, read_corpus
+from translate.text.corpus import ParallelFiles
 from translate.text.doctor import Report, examine
 from translate.text.faults import KINDS, NOTE, UNSAFE, WARNING
-from translate.text.filters import Filters
-from translate.text.split import split_corpus
-from translate.text.tokenizer import Tokenizer
+from translate.training.data import TranslationData
 
 ROOT = Path(__file__).parents[2]
-MAX_LENGTH = 40
+MAX_LENGTH = 50
 VOCAB_SIZE = 200
 
 ENGLISH = [
@@ -85,6 +85,15 @@ def unit(source: str, target: str, code: str = "de") -> str:
     )
 
 
+def tar() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo("a.tsv")
+        member.size = len(text(ROWS))
+        archive.addfile(member, io.BytesIO(text(ROWS)))
+    return packed.getvalue()
+
+
 UNITS = [unit(*pair) for pair in PAIRS]
 
 
@@ -113,9 +122,13 @@ CASES = {
     # Bytes
     "windows-1252": one("not-utf-8", "a.de", 6, UNSAFE, "\n".join(GERMAN).encode("cp1252")),  # D07
     "utf-16": one("utf-16", "a.de", 1, UNSAFE, "\n".join(GERMAN).encode("utf-16")),  # D07
+    "utf-32": one("utf-32", "a.de", 1, UNSAFE, "\n".join(GERMAN).encode("utf-32")),
     "utf-16-le": one("nul-byte", "a.de", 1, UNSAFE, "\n".join(GERMAN).encode("utf-16-le"), 6),
     "nul": one("nul-byte", "a.en", 3, UNSAFE, sign(ENGLISH, 3, "\0")),  # S14
     "cr": one("cr-line-ends", "a.en", 1, UNSAFE, text(ENGLISH, "\r")),  # D05
+    "rows that end in cr": one(
+        "cr-line-ends", "a.tsv", 1, UNSAFE, text(["\r".join(ROWS[:2]), *ROWS])
+    ),
     "crlf in lf": one("mixed-line-ends", "a.en", 3, NOTE, put(ENGLISH, 3, "Well.\r")),  # D05
     "lf in crlf": one(
         "mixed-line-ends", "a.de", 2, NOTE, text(GERMAN, "\r\n").replace(b"Tee.\r", b"Tee.")
@@ -126,6 +139,7 @@ CASES = {
     "folder": one("folder", "a.en", 0, UNSAFE, None),  # D09
     "gzip": one("broken-archive", "a.en", 0, UNSAFE, gzip.compress(text(ENGLISH))[:-9]),  # D16
     "xz": one("broken-archive", "a.en", 0, UNSAFE, lzma.compress(text(ENGLISH))[:-9]),
+    "tar": one("other-archive", "a.tsv", 0, UNSAFE, gzip.compress(tar())),
     "zip": one("other-archive", "a.tsv", 0, UNSAFE, b"PK\3\4" + text(ROWS)),
     "zst": one("broken-archive", "a.en", 0, UNSAFE, zstandard.compress(text(ENGLISH))[:-9]),
     "empty table": one("no-pairs", "a.tsv", 0, UNSAFE, b""),
@@ -156,6 +170,7 @@ CASES = {
     "vertical tab": one("separator", "a.de", 5, WARNING, sign(GERMAN, 5, "\v")),
     "form feed": one("separator", "a.de", 6, WARNING, sign(GERMAN, 6, "\f")),
     "lone cr": one("carriage-return", "a.en", 2, WARNING, sign(ENGLISH, 2, "\r")),  # D05
+    "U+2028 on both sides": one("separator", "a.tsv", 2, WARNING, put(ROWS, 2, "a\u2028\tb\u2028")),
     "tab": one("tab", "a.en", 4, WARNING, sign(ENGLISH, 4, "\t")),
     "escape": one("control-character", "a.en", 4, WARNING, sign(ENGLISH, 4, "\x1b")),
     "end piece": one("control-piece", "a.en", 1, WARNING, sign(ENGLISH, 1, "</s>")),  # S09
@@ -182,6 +197,12 @@ CASES = {
     "all too long": one(
         "too-long", "a.tsv", 1, UNSAFE, text([f"{LONG}{n}\t{LONG}" for n in "123"]), 3
     ),
+    "one of two too long": one(
+        "too-long", "a.tsv", 2, UNSAFE, text([ROWS[0], f"{LONG}\tja {LONG}"])
+    ),
+    "test too long": Case(
+        "too-long", "t.en", 1, WARNING, 1, {"t.en": text([LONG]), "t.de": text([LONG.lower()])}
+    ),
     "very long": one("long-line", "a.tsv", 2, WARNING, put(ROWS, 2, VERY_LONG)),
     "one pair": one("too-few-to-split", "a.tsv", 0, UNSAFE, text(ROWS[:1])),  # D14
     "too few to test on": one("too-few-to-split", "a.tsv", 0, UNSAFE, text(ROWS[:1] + NAMES)),
@@ -190,6 +211,9 @@ CASES = {
     # Splits
     "overlap": validation("overlap", 2, ["Oh no.", "i DRINK  two cups of tea."]),  # D13
     "unknown": validation("unknown-characters", 3, ["You.", "I.", "You!", "(I!)"], 2),
+    "unknown in a table": Case(
+        "unknown-characters", "v.tsv", 1, WARNING, 1, {"v.tsv": text(["You!\tDu!"])}
+    ),
 }
 
 
@@ -211,22 +235,19 @@ def splits(folder: Path, files: dict[str, Any]) -> dict[str, ParallelFiles]:
 
 
 def check(folder: Path, files: dict[str, Any]) -> Report:
-    return examine(splits(folder, files), vocab_size=VOCAB_SIZE, max_length=MAX_LENGTH)
+    parts = splits(folder, files)
+    return examine(parts, vocab_size=VOCAB_SIZE, max_length=MAX_LENGTH, section="data.")
 
 
 def refusal(folder: Path, files: dict[str, Any]) -> str:
-    """What `fit` says when it will not have these files, or ""."""
+    """What `fit`, and where there are files to test on `translate test`, says to refuse these."""
+    torch.manual_seed(1)
+    parts = splits(folder, files)
+    data = TranslationData(**parts, vocab_size=VOCAB_SIZE, max_length=MAX_LENGTH)
     try:
-        corpora = {
-            name: read_corpus(part, "", Filters() if name == "train" else None)
-            for name, part in splits(folder, files).items()
-        }
-        train = corpora["train"].pairs
-        if "valid" not in corpora:
-            split_corpus(train, {"valid", "test"}.difference(corpora), 500, seed=0)
-        sentences = (side for pair in train for side in pair)
-        tokenizer, _ = Tokenizer.train(sentences, vocab_size=VOCAB_SIZE)
-        keep_fitting(encode_pairs(tokenizer, train), MAX_LENGTH)
+        data.setup("fit")
+        if "test" in parts:
+            data.read("test")
     except UserError as error:
         return str(error)
     return ""

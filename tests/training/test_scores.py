@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 
 from translate.errors import UserError
-from translate.training.scores import copying, repeats_itself, score
+from translate.training.scores import copied, copying, repeats_itself, score
 
 REFERENCES = ["Das ist ein Beispiel.", "Die Katze schläft im Haus.", "Wir gehen heute nach Hause."]
 
@@ -124,9 +124,14 @@ def test_many_sentences_raise_no_warning_about_tokenised_text(caplog):  # M01
 
 def test_outputs_that_equal_their_sources_are_noticed():  # M08
     sources = ["One cat.", "Two cats.", "Berlin"]
-    assert "3 of 3 translations equal their source" in copying(sources, sources)
-    assert copying(sources, ["Eine Katze.", "Zwei Katzen.", "Berlin"]) == ""
-    assert copying([], []) == ""
+    german = ["Eine Katze.", "Zwei Katzen.", "Berlin"]
+    assert "2 of 2 translations equal their source" in copying(sources, sources, german)
+    assert copied(sources, sources, german) == 2
+    assert copied(sources, german, german) == 0
+    assert copied(sources, ["One cat.", "Zwei Katzen.", "Berlin"], german) == 1
+    assert copying(sources, german, german) == ""
+    assert copying(sources, ["One cat.", "Zwei Katzen.", "Berlin"], german) == ""
+    assert copying([], [], []) == ""
 
 
 @pytest.mark.parametrize(

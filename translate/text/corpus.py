@@ -209,12 +209,15 @@ def read_corpus(
     starts = []
     for name, files in named_sources(sources, setting):
         starts.append((len(pairs), files.names))
-        source_watch, target_watch = (SentenceWatch(file, findings) for file in files.names)
+        watches = [SentenceWatch(file, findings) for file in dict.fromkeys(files.names)]
         with findings.collect(files.names[0]):
             for line, source, target in files.rows(name, left_out):
-                source_watch.look(line, source)
-                target_watch.look(line, target)
                 pair = Pair(source, target)
+                if len(watches) == 1:
+                    watches[0].look(line, *pair)
+                else:
+                    for watch, text in zip(watches, pair, strict=True):
+                        watch.look(line, text)
                 reason = judge.fault(pair)
                 if reason is None:
                     pairs.append(pair)
@@ -222,8 +225,8 @@ def read_corpus(
                 else:
                     file = files.names[reason.kind == "blank-target"]
                     left_out.add(reason, file, line, *pair)
-        source_watch.finish()
-        target_watch.finish()
+        for watch in watches:
+            watch.finish()
     if not pairs:
         name = " and ".join(dict.fromkeys(files.names))
         reasons = "; ".join(map(str, left_out.entries())) or f"{name} holds none"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
-from translate.text.corpus import Corpus, ParallelFiles, read_corpus
+from translate.text.corpus import Corpus, Pair, ParallelFiles, read_corpus
 from translate.text.faults import UNSAFE, Fault, Findings
 from translate.text.filters import Filters, LeftOut, excerpt
 from translate.text.normalize import fold, normalize
@@ -80,9 +80,12 @@ def examine(
     vocab_size: int = 8000,
     max_length: int = 256,
     held_out: int = 500,
+    seed: int = 1,
     section: str = "",
 ) -> Report:
-    """Read "train" and, where given, "valid" and "test" as `fit` would, and say what is wrong.
+    """Read "train" and, where given, "valid" and "test", and say what is wrong.
+
+    Unsafe is what `fit` refuses, and of "test" what `translate test` does.
 
     Args:
         files: where the splits lie, "train" first.
@@ -92,6 +95,7 @@ def examine(
         vocab_size: pieces of that vocabulary.
         max_length: pieces a sentence may have, start or end sign counted.
         held_out: pairs that are held out for each of "valid" and "test", as for `fit`.
+        seed: decides which ones; `fit` has 1 too where nothing else is set.
         section: of a config file that names the files ("data."), for messages only.
 
     Raises:
@@ -119,15 +123,17 @@ def examine(
         sampled=any(len(corpus.pairs) > SAMPLE for corpus in corpora.values()),
     )
     train = corpora["train"]
+    parts = {"train": train.pairs}  # those to learn from, and those held out
     counting: Tokenizer | None = None
     if train.pairs:
         with findings.collect(train.starts[0][1][0], "too-few-to-split"):
             # Where reading stopped, there are more pairs than it found.
             if len(train.pairs) < _SMALL and "valid" not in corpora and not findings.unsafe():
-                split_corpus(train.pairs, {"valid", "test"}.difference(corpora), held_out, seed=0)
+                missing = {"valid", "test"}.difference(corpora)
+                parts = split_corpus(train.pairs, missing, held_out, seed=seed)
         with findings.collect(str(tokenizer or train.starts[0][1][0]), "vocabulary"):
             if tokenizer is None:
-                counting = _try_vocabulary(train, vocab_size, report)
+                counting = _try_vocabulary(replace(train, pairs=parts["train"]), vocab_size, report)
             else:
                 counting = Tokenizer.load(tokenizer)
     if counting is not None:
@@ -135,7 +141,12 @@ def examine(
         for name, corpus in corpora.items():
             if name != "train":
                 report.splits[name].unknown, _ = _unknown_characters(corpus, train)
-            for fault in _measure(corpus, report.splits[name], counting, max_length):
+            uses = {  # what `fit` does with the pairs; `translate test` cuts what is too long
+                "train": {"learn from": parts["train"], "validate on": parts.get("valid", [])},
+                "valid": {"validate on": corpus.pairs},
+                "test": {},
+            }[name]
+            for fault in _measure(corpus, report.splits[name], counting, max_length, uses):
                 findings.add(fault)
     report.faults = findings.worst_first()
     return report
@@ -156,8 +167,9 @@ def compare(corpora: Mapping[str, Corpus]) -> Iterator[Fault]:
                 yield Fault("no-letters", *place, example=excerpt(texts[0]))
         if look_swapped(*sides):
             yield Fault("swapped", *corpus.file_and_line(0), example=excerpt(*sample[0]))
-        for start, _ in corpus.starts:
-            if corpus.pairs[start:] and look_like_headings(corpus.pairs[start]):
+        firsts = dict.fromkeys(start for start, _ in corpus.starts)  # of sources with pairs
+        for start in firsts:
+            if start < len(corpus.pairs) and look_like_headings(corpus.pairs[start]):
                 example = excerpt(*corpus.pairs[start])
                 yield Fault("headings", *corpus.file_and_line(start), example=example)
     for (name, first), (_, second) in combinations(corpora.items(), 2):
@@ -216,7 +228,7 @@ def _unknown_characters(corpus: Corpus, train: Corpus) -> tuple[float, Fault | N
         *corpus.file_and_line(*having[0]),
         what=f"characters that train does not have ({named}), {share:.2%} of all",
         todo="they cannot be translated",
-        count=len(having),
+        count=len({index for index, _ in having}),
     )
 
 
@@ -235,9 +247,13 @@ def _sample(items: Sequence) -> Sequence:
 
 
 def _measure(
-    corpus: Corpus, split: Split, tokenizer: Tokenizer, max_length: int
+    corpus: Corpus,
+    split: Split,
+    tokenizer: Tokenizer,
+    max_length: int,
+    uses: Mapping[str, Sequence[Pair]],
 ) -> Iterator[Fault]:
-    """Writes lengths into `split`."""
+    """Writes lengths into `split`. `uses`: what parts of it are for, which may not all be long."""
     if not corpus.pairs:
         return
 
@@ -255,17 +271,22 @@ def _measure(
             if max(map(_bytes, longer)) > MAX_BYTES:
                 unlearned.append(index)
     split.too_long = len(unfit)
-    fits_none = len(unfit) == len(corpus.pairs)
+    long = {id(corpus.pairs[index]) for index in unfit}
+    spoilt = [use for use, part in uses.items() if part and long.issuperset(map(id, part))]
     for kind, what, indices in (
         ("too-long", f"more than {max_length:,} pieces", unfit),
         ("long-line", f"more than {MAX_BYTES:,} bytes", unlearned),
     ):
-        if indices:
-            place, example = corpus.file_and_line(indices[0]), excerpt(*corpus.pairs[indices[0]])
-            fault = Fault(kind, *place, what=what, example=example, count=len(indices))
-            if fits_none:
-                fault.severity = UNSAFE
-            yield fault
+        if not indices:
+            continue
+        place, example = corpus.file_and_line(indices[0]), excerpt(*corpus.pairs[indices[0]])
+        fault = Fault(kind, *place, what=what, example=example, count=len(indices))
+        if kind == "too-long" and spoilt:
+            fault.severity = UNSAFE
+            fault.what += f", and no shorter pair to {spoilt[0]}"
+        elif kind == "too-long" and not uses:
+            fault.todo = "translate test cuts the sources; split the sentences"
+        yield fault
 
 
 def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> Lengths:

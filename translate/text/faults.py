@@ -32,9 +32,8 @@ KINDS = {
     "broken-archive": Kind(UNSAFE),
     "other-archive": Kind(UNSAFE),
     "broken-format": Kind(UNSAFE),
-    "utf-16": Kind(
-        UNSAFE, "UTF-16, not UTF-8", "convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"
-    ),
+    "utf-16": Kind(UNSAFE, todo="convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"),
+    "utf-32": Kind(UNSAFE, todo="convert the file: iconv -f UTF-32 -t UTF-8 OLD > NEW"),
     "nul-byte": Kind(
         UNSAFE,
         "a NUL byte, so this is UTF-16 or no text file",

@@ -30,24 +30,27 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         data = place.read_bytes()
     except FileNotFoundError:
         raise DataError(
-            Fault("missing-file", str(place), what=f"no such file: {place}{hint}")
+            Fault("missing-file", str(path), what=f"no such file: {place}{hint}")
         ) from None
     except IsADirectoryError:
         raise DataError(
-            Fault("folder", str(place), what=f"a folder, not a file: {place}{hint}")
+            Fault("folder", str(path), what=f"a folder, not a file: {place}{hint}")
         ) from None
     except OSError as error:
         reason = f"cannot read {place}: {error.strerror or error}{hint}"
-        raise DataError(Fault("unreadable", str(place), what=reason)) from None
+        raise DataError(Fault("unreadable", str(path), what=reason)) from None
     kind = next((kind for kind, magic in _MAGIC.items() if data.startswith(magic)), "")
-    if kind and kind not in _DECOMPRESS:
-        reason = f"{place}: a {kind}, not text; unpack it, or save it as text"
-        raise DataError(Fault("other-archive", str(place), what=reason))
     try:
-        return _DECOMPRESS[kind](data) if kind else data
+        data = _DECOMPRESS[kind](data) if kind in _DECOMPRESS else data
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         reason = f"{place}: broken {kind} file, copy it again ({error})"
-        raise DataError(Fault("broken-archive", str(place), what=reason)) from None
+        raise DataError(Fault("broken-archive", str(path), what=reason)) from None
+    if data[257:262] == b"ustar":
+        kind = "tar archive"
+    if kind and kind not in _DECOMPRESS:
+        reason = f"{place}: a {kind}, not text; unpack it, or save it as text"
+        raise DataError(Fault("other-archive", str(path), what=reason))
+    return data
 
 
 def _decompress_xz(data: bytes) -> bytes:

@@ -49,7 +49,7 @@ def table_rows(path: Path, columns: tuple[int, int], prefix: str, left_out: Tall
     A row that is too short or longer than most is left out; quotes mean nothing.
 
     Raises:
-        UserError: an unreadable file.
+        UserError: an unreadable file, several rows in one.
     """
     lines = read_lines(path, f"{prefix}tsv", left_out.findings)
     needed = max(columns)
@@ -68,5 +68,8 @@ def table_rows(path: Path, columns: tuple[int, int], prefix: str, left_out: Tall
         elif not normalize(line):
             yield number, "", ""
         else:
+            if len(cells) > usual and "\r" in line:
+                what = f"more columns than the usual {usual}, and a CR inside: rows end in CR alone"
+                left_out.findings.add(Fault("cr-line-ends", str(path), number, what=what))
             reason = too_short if len(cells) < needed else too_long
             left_out.add(reason, str(path), number, line)

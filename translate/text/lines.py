@@ -38,9 +38,10 @@ def decode(data: bytes, path: str | Path, findings: Findings | None = None) -> s
     def found(kind: str, offset: int, **more) -> None:
         findings.add(Fault(kind, str(path), data.count(b"\n", 0, offset) + 1, **more))
 
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        found("utf-16", 0, what="byte offset 0: this is UTF-16, not UTF-8")
-        return data.decode("utf-16", errors="ignore")
+    for kind, marks in _WIDE.items():
+        if data.startswith(marks):
+            found(kind, 0, what=f"byte offset 0: this is {kind.upper()}, not UTF-8")
+            return data.decode(kind, errors="ignore")
     if data.startswith(b"\xef\xbb\xbf"):
         found("byte-order-mark", 0)
     if (offset := data.find(b"\0")) >= 0:
@@ -60,6 +61,13 @@ def decode(data: bytes, path: str | Path, findings: Findings | None = None) -> s
     if data.count(b"\r") - windows > newlines:
         found("cr-line-ends", 0)
     return text
+
+
+# By their byte order marks; that of UTF-32 begins like that of UTF-16.
+_WIDE = {
+    "utf-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff"),
+    "utf-16": (b"\xff\xfe", b"\xfe\xff"),
+}
 
 
 def _lines_with(byte: bytes, data: bytes) -> int:

@@ -39,7 +39,7 @@ _DIFFERENT = 4  # so many stop words are needed for a guess
 
 
 class SentenceWatch:
-    """Looks at every sentence of one side of one file and reports to `findings`."""
+    """Looks at every sentence of one file and reports to `findings`."""
 
     def __init__(self, file: str, findings: Findings) -> None:
         self._file = file
@@ -48,15 +48,14 @@ class SentenceWatch:
         self._beyond_ascii = 0
         self._garbled: list[int] = []
 
-    def look(self, line: int, text: str) -> None:
-        """`line` counts from 1."""
+    def look(self, line: int, *texts: str) -> None:
+        """`line` counts from 1; `texts` are what it holds of one side, or of both."""
         self._looked += 1
-        self._beyond_ascii += not text.isascii()
-        if not _ANY.search(text):
-            return
-        for kind, sign in _SIGNS.items():
-            if found := sign.search(text):
-                around = text[max(0, found.start() - 20) :]
+        self._beyond_ascii += not all(map(str.isascii, texts))
+        texts = tuple(filter(_ANY.search, texts))
+        for kind, sign in _SIGNS.items() if texts else ():
+            if found := next(filter(None, map(sign.search, texts)), None):
+                around = found.string[max(0, found.start() - 20) :]
                 self._findings.add(Fault(kind, self._file, line, example=excerpt(around)))
                 if kind == "mojibake":
                     self._garbled.append(line)

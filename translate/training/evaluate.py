@@ -9,15 +9,15 @@ from translate.decoding.beam import LENGTH_PENALTY
 from translate.decoding.translation import Translation
 from translate.decoding.translator import Translator
 from translate.text.corpus import Pair
-from translate.training.scores import Scores, copying, mix_ups, repeats_itself, same, score
+from translate.training.scores import Scores, copied, copying, mix_ups, repeats_itself, score
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """What came out, in the order of the pairs, and what is to be said about it.
 
-    `counts`: of outputs that the length limit stopped, that equal their source, and that go round
-    in circles where their source does not.
+    `counts`: of outputs that the length limit stopped, that equal their source where the
+    reference does not, and that go round in circles where their source does not.
     """
 
     outputs: list[str]
@@ -45,7 +45,7 @@ def evaluate(
     notes = _notes(translations)
     counts = {
         "limit_reached": sum(translation.limit_reached for translation in translations),
-        "copied_source": same(sources, outputs),
+        "copied_source": copied(sources, outputs, references),
         "repeats_itself": sum(
             repeats_itself(output) and not repeats_itself(source)
             for source, output in zip(sources, outputs, strict=True)
@@ -53,7 +53,7 @@ def evaluate(
     }
     if full:
         notes += mix_ups(sources, outputs, references)
-    elif warning := copying(sources, outputs):
+    elif warning := copying(sources, outputs, references):
         notes.append(warning)
     return Evaluation(outputs, score(outputs, references, full=full), notes, counts)
 

@@ -154,7 +154,7 @@ def mix_ups(sources: Sequence[str], outputs: Sequence[str], references: Sequence
             f"warning: {copies} of {count} references equal their source: "
             "is the same text given twice?"
         )
-    if warning := copying(sources, outputs):
+    if warning := copying(sources, outputs, references):
         notes.append(warning)
     if not notes:
         to_source = CHRF().corpus_score(list(outputs), [list(sources)]).score
@@ -167,12 +167,22 @@ def mix_ups(sources: Sequence[str], outputs: Sequence[str], references: Sequence
     return notes
 
 
-def copying(sources: Sequence[str], outputs: Sequence[str]) -> str:
-    """A warning if most outputs equal their source, else ""."""
-    copies = same(sources, outputs)
-    if 2 * copies <= len(outputs):
+def copied(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> int:
+    """How many outputs equal their source where the reference does not ("Okay." may be right)."""
+    rows = zip(sources, outputs, references, strict=True)
+    return sum(
+        normalize(output) == normalize(source) != normalize(reference)
+        for source, output, reference in rows
+    )
+
+
+def copying(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> str:
+    """A warning if most outputs that are not to equal their source do, else ""."""
+    copies = copied(sources, outputs, references)
+    others = len(sources) - same(sources, references)
+    if 2 * copies <= others:
         return ""
     return (
-        f"warning: {copies} of {len(outputs)} translations equal their source: "
+        f"warning: {copies} of {others} translations equal their source: "
         "are source and target the same file, or swapped?"
     )
