@@ -12,12 +12,15 @@ from translate.insight.measure import AttentionFigures, Inspection
 SOUND = AttentionFigures(largest_score=8.0, entropy=1.2, evenness=0.5, end_share=0.1)
 
 
-def inspection(*, score=8.0, residual=2.0, nll=1.0, without=6.0) -> Inspection:
+def inspection(
+    *, score=8.0, evenness=0.4, residual=2.0, nll=1.0, another: float | None = 6.0
+) -> Inspection:
+    cross = SOUND._replace(largest_score=score, evenness=evenness)
     return Inspection(
-        {("encoder", 0): SOUND, ("cross", 1): SOUND._replace(largest_score=score)},
+        {("encoder", 0): SOUND, ("cross", 1): cross},
         {("encoder", 0): 1.0, ("decoder", 1): residual},
         nll,
-        without,
+        another,
     )
 
 
@@ -63,6 +66,13 @@ def test_a_gradient_that_jumps_is_named(health):
     assert "gradient_clip_val" in line
 
 
+def test_a_gradient_that_overflowed_in_float16_is_no_spike(health):
+    assert steps(health, [3.0] * 20) == []
+    assert steps(health, [3.0], norm=math.inf, start=21) == []
+    assert steps(health, [3.0], norm=math.nan, start=22) == []
+    assert len(steps(health, [3.0], norm=100.0, start=23)) == 1  # and it still knows the usual one
+
+
 def test_a_loss_that_stays_at_ln_v_is_named_when_the_warmup_is_long_over(health):
     uniform = math.log(1000)
     assert steps(health, [uniform] * 149) == []
@@ -79,7 +89,11 @@ def test_an_update_as_large_as_its_weights_is_named(health):
 
 def test_scores_that_grow_are_named_with_their_place(health):
     (line,) = health.inside(0, inspection(score=180.0))
-    assert line.startswith("scores grow: up to 180 in cross attention, layer 2")
+    assert line.startswith("scores grow: up to 180 in cross attention, layer 2, entropy 40% of")
+
+
+def test_scores_that_grow_alike_and_change_no_weight_are_not_named(health):
+    assert not list(health.inside(0, inspection(score=180.0, evenness=0.9)))
 
 
 def test_a_residual_path_that_grows_is_measured_against_its_start(health):
@@ -89,8 +103,9 @@ def test_a_residual_path_that_grows_is_measured_against_its_start(health):
 
 
 def test_a_source_that_makes_no_difference_is_named_once_it_should(health):
-    deaf = inspection(nll=4.0, without=4.01)
+    deaf = inspection(nll=4.0, another=4.01)
     assert not list(health.inside(100, deaf))
+    assert not list(health.inside(500, inspection(another=None)))  # one sentence: nothing to say
     (line,) = health.inside(500, deaf)
     assert line.startswith("the decoder ignores its source")
     assert "4.01 and not 4.00" in line and "translate check" in line
@@ -125,3 +140,30 @@ def test_translations_that_are_none_are_named(health, name, said):
     assert not list(health.translations(100, **shares))
     (line,) = health.translations(900, **shares)
     assert line.startswith(said)
+
+
+def test_a_training_without_an_end_is_looked_at_after_the_warmup():
+    health = Health(vocab_size=1000, warmup_steps=50, total_steps=math.inf)
+    assert list(health.inside(500, inspection(nll=4.0, another=4.0)))
+    assert list(health.translations(500, repeated=0.9, copied=0.0, endless=0.0))
+
+
+def test_what_was_seen_and_said_outlives_a_resume(health):
+    def resumed(before: Health) -> Health:
+        after = Health(vocab_size=1000, warmup_steps=50, total_steps=1000)
+        after.load_state_dict(before.state_dict())
+        return after
+
+    curves = [(2.0, 2.1), (1.5, 1.8), (1.2, 2.0), (1.0, 2.1), (0.8, 2.2), (0.6, 2.4)]
+    said = []
+    for train, valid in curves:  # resumed before every validation: as if it had not been
+        health = resumed(health)
+        said.append(len(list(health.validation(train_nll=train, val_nll=valid))))
+    assert said == [0, 0, 0, 0, 1, 0]
+    assert not list(health.inside(0, inspection(residual=2.0)))
+    assert len(list(resumed(health).inside(100, inspection(residual=100.0)))) == 1
+    steps(health, [3.0] * 20)
+    assert len(steps(resumed(health), [3.0], norm=100.0, start=21)) == 1
+    health = resumed(health)
+    health.load_state_dict({})
+    assert steps(health, [9.0] * 3, start=21) != []

@@ -46,17 +46,17 @@ def test_padding_counts_for_nothing(model):
         assert figures == pytest.approx(padded.attention[place], rel=1e-4)
     assert narrow.residual == pytest.approx(padded.residual, rel=1e-4)
     assert narrow.nll == pytest.approx(padded.nll, rel=1e-5)
-    assert narrow.nll_without_source == pytest.approx(padded.nll_without_source, rel=1e-5)
+    assert narrow.nll_of_another_source == pytest.approx(padded.nll_of_another_source, rel=1e-5)
 
 
 def test_a_decoder_that_cannot_see_the_source_does_not_miss_it(model):
     seen = inspect(model, SRC, TGT_IN, TGT_OUT)
-    assert abs(seen.nll - seen.nll_without_source) > 1e-4
+    assert abs(seen.nll - seen.nll_of_another_source) > 1e-4
     with torch.no_grad():
         for block in model.decoder:
             block.cross_attention.out_proj.weight.zero_()
     deaf = inspect(model, SRC, TGT_IN, TGT_OUT)
-    assert deaf.nll == pytest.approx(deaf.nll_without_source, abs=1e-6)
+    assert deaf.nll == pytest.approx(deaf.nll_of_another_source, abs=1e-6)
 
 
 def test_the_loss_and_the_sizes_are_those_of_the_model(model):

@@ -33,7 +33,7 @@ def test_every_curve_is_there_and_train_and_validation_share_none(finished):  # 
     scalars = set(finished.events().Tags()["scalars"])
     assert scalars >= TRAIN | VALID
     others = {tag for tag in scalars - TRAIN - VALID if not tag.startswith("within_")}
-    assert others == {"val/best_bleu", "val/nll_without_source"}
+    assert others == {"val/best_bleu"}
 
 
 def test_steps_rise_and_count_updates(finished):  # B11

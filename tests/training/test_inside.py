@@ -17,7 +17,8 @@ AT_VALIDATION = {
         for name in ("largest_score", "entropy", "evenness", "end_share")
         for kind in KINDS
     ),
-    *("within_residual/encoder_1", "within_residual/decoder_1", "val/nll_without_source"),
+    *("within_residual/encoder_1", "within_residual/decoder_1"),
+    *("within_source/own", "within_source/another"),
 }
 AT_STEPS = {
     f"{name}/{part}"
@@ -109,8 +110,53 @@ def alarms(outcome) -> list[str]:
     return [line for line in outcome.err.splitlines() if line.startswith("health: ")]
 
 
-def test_a_sound_run_raises_no_alarm(finished):
-    assert alarms(finished) == []
+def test_a_sound_run_raises_no_alarm(run, settings):
+    outcome = run(
+        *("fit", settings, "--trainer.max_epochs", 60, "--early_stopping.patience", 100),
+        *("--trainer.check_val_every_n_epoch", 12, "--model.peak_learning_rate", 5e-3),
+    )
+    assert len(outcome.steps("within_source/own")) == 5
+    assert outcome.steps("train/nll")[-1] == 240  # long enough for every alarm
+    assert alarms(outcome) == []
+
+
+def test_one_pair_to_validate_on_is_no_ignored_source(run, settings):
+    settings["data"].pop("valid")
+    settings["data"]["held_out"] = 1
+    outcome = run("fit", settings, "--trainer.max_epochs", 40, "--early_stopping.patience", 100)
+    assert outcome.code == 0, outcome.err
+    assert not [line for line in alarms(outcome) if "ignores its source" in line]
+    assert "within_source/another" not in outcome.events().Tags()["scalars"]
+
+
+def test_a_sanity_check_and_no_logged_steps_are_no_trouble(run, settings):
+    outcome = run(
+        *("fit", settings, "--trainer.num_sanity_val_steps", 2, "--trainer.log_every_n_steps", 0)
+    )
+    assert outcome.code == 0, outcome.err
+    tags = set(outcome.events().Tags()["scalars"])
+    assert not tags & AT_STEPS
+    assert tags >= AT_VALIDATION
+
+
+def test_what_was_said_is_not_said_again_after_a_resume(run, settings):
+    slow = ("--model.peak_learning_rate", 1e-9, "--early_stopping.patience", 50)
+    first = run("fit", settings, "--trainer.max_epochs", 30, *slow)
+    assert any("stuck: loss" in line for line in alarms(first))
+    last = first.folder / "checkpoints/last.ckpt"
+    second = run("fit", settings, "--trainer.max_epochs", 34, *slow, "--ckpt_path", last)
+    assert second.code == 0, second.err
+    assert alarms(second) == []
+
+
+def test_the_best_bleu_is_that_of_the_checkpoint_chosen_by_it(run, settings):
+    outcome = run(
+        *("fit", settings, "--trainer.callbacks", "ModelCheckpoint"),
+        *("--trainer.callbacks.monitor", "val/loss"),
+    )
+    assert outcome.code == 0, outcome.err
+    (_, best), *_ = outcome.curve("val/best_bleu")
+    assert best == pytest.approx(max(bleu for _, bleu in outcome.curve("val/bleu")), abs=1e-4)
 
 
 def test_a_far_too_high_rate_is_said_in_the_terminal_and_on_the_board(run, settings):

@@ -6,11 +6,13 @@ import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from statistics import median
+from typing import Any
 
 from translate.insight.measure import Inspection
 
 # In brackets what configs/tiny.yaml reaches, in which nothing goes wrong.
-LARGEST_SCORE = 60.0  # divided by √K: e^60 to 1 between two tokens (28)
+LARGEST_SCORE = 60.0  # divided by √K (28)
+EVENNESS = 0.5  # of their weights: the entropy as a share of that of even ones (0.04)
 LARGEST_UPDATE = 0.3  # of a part's weights in one update (0.015)
 RESIDUAL_GROWTH = 30.0  # times its size at the first look (1.7)
 SPIKE = 2.0  # nats above the median of the last losses (0.0)
@@ -37,7 +39,8 @@ class Health:
     def __init__(self, vocab_size: int, warmup_steps: int, total_steps: float) -> None:
         self._uniform = math.log(vocab_size)  # the loss of a model that knows nothing
         self._patience = warmup_steps + PATIENCE
-        self._mature = max(self._patience, MATURE * total_steps)
+        endless = math.isinf(total_steps)
+        self._mature = self._patience if endless else max(self._patience, MATURE * total_steps)
         self._losses: deque[float] = deque(maxlen=RECENT + 3)
         self._norms: deque[float] = deque(maxlen=RECENT)
         self._residuals: dict[tuple[str, int], float] = {}
@@ -45,6 +48,26 @@ class Health:
         self._train_at_best = math.inf
         self._worse = 0
         self._said: set[str] = set()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers for a checkpoint."""
+        return {
+            "losses": list(self._losses),
+            "norms": list(self._norms),
+            "residuals": dict(self._residuals),
+            "validations": [self._best, self._train_at_best, self._worse],
+            "said": sorted(self._said),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state`; from an empty one, begin."""
+        self._losses.extend(state.get("losses", ()))
+        self._norms.extend(state.get("norms", ()))
+        self._residuals.update(state.get("residuals", {}))
+        self._best, self._train_at_best, self._worse = state.get(
+            "validations", (self._best, self._train_at_best, self._worse)
+        )
+        self._said.update(state.get("said", ()))
 
     def step(
         self, step: int, *, nll: float, gradient_norm: float, updates: Mapping[str, float]
@@ -61,14 +84,17 @@ class Health:
                 "row; too high a rate, or a part of the data that is unlike the rest: lower "
                 "model.peak_learning_rate, look at the data (translate check)",
             )
-        if len(self._norms) == RECENT and gradient_norm > GRADIENT_SPIKE * (
-            usual := median(self._norms)
+        finite = math.isfinite(gradient_norm)  # in float16 the scaler tries another scale
+        if (
+            len(self._norms) == RECENT
+            and finite
+            and gradient_norm > GRADIENT_SPIKE * (usual := median(self._norms))
         ):
             yield from self._once(
                 "gradient",
-                f"gradient spike: norm {gradient_norm:.3g} after {usual:.3g}; clipped by "
-                "trainer.gradient_clip_val; if the loss follows, lower model.peak_learning_rate or "
-                "raise model.warmup_steps",
+                f"gradient spike: norm {gradient_norm:.3g} after {usual:.3g}; "
+                "trainer.gradient_clip_val 1.0 holds it; if the loss follows, lower "
+                "model.peak_learning_rate or raise model.warmup_steps",
             )
         if step >= self._patience and nll > STUCK * self._uniform:
             yield from self._once(
@@ -86,18 +112,20 @@ class Health:
                 "what is there; lower model.peak_learning_rate (and model.muon_learning_rate), or "
                 "raise model.warmup_steps",
             )
-        self._norms.append(gradient_norm)
+        if finite:
+            self._norms.append(gradient_norm)
 
     def inside(self, step: int, seen: Inspection) -> Iterator[str]:
         """After a look inside the model."""
         (kind, layer), worst = max(seen.attention.items(), key=lambda item: item[1].largest_score)
-        if worst.largest_score > LARGEST_SCORE:
+        # Scores that all grow alike change no weight.
+        if worst.largest_score > LARGEST_SCORE and worst.evenness < EVENNESS:
             yield from self._once(
                 "scores",
                 f"scores grow: up to {worst.largest_score:.0f} in {kind} attention, layer "
-                f"{layer + 1} (entropy {worst.entropy:.2f} nats): the softmax is all or nothing "
-                "and passes no gradient; lower model.peak_learning_rate or raise "
-                "model.warmup_steps",
+                f"{layer + 1}, entropy {worst.evenness:.0%} of that of even weights: the softmax "
+                "turns all or nothing and passes little gradient; lower model.peak_learning_rate "
+                "or raise model.warmup_steps",
             )
         for place, size in seen.residual.items():
             start = self._residuals.setdefault(place, size)
@@ -108,12 +136,12 @@ class Health:
                     f"{start:.2g} to {size:.2g}: updates are too large; lower "
                     "model.peak_learning_rate or use model.norm pre",
                 )
-        worth = seen.nll_without_source - seen.nll
-        if step >= self._mature and worth < SOURCE_WORTH:
+        another = seen.nll_of_another_source
+        if step >= self._mature and another is not None and another - seen.nll < SOURCE_WORTH:
             yield from self._once(
                 "source",
                 f"the decoder ignores its source: with that of another sentence the loss is "
-                f"{seen.nll_without_source:.2f} and not {seen.nll:.2f}; source and target may not "
+                f"{another:.2f} and not {seen.nll:.2f}; source and target may not "
                 "belong together (translate check), or cross-attention does not learn: more "
                 "updates, another model.peak_learning_rate",
             )

@@ -37,12 +37,12 @@ class Inspection(NamedTuple):
     attention: dict[tuple[Kind, int], AttentionFigures]  # by kind and layer, from 0
     residual: dict[tuple[str, int], float]  # ("encoder" or "decoder", layer): its output, RMS
     nll: float  # nats a target piece
-    nll_without_source: float  # the same with every sentence's source taken from another one
+    nll_of_another_source: float | None  # every sentence given the next one's; None: there is one
 
 
 @torch.inference_mode()
 def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) -> Inspection:
-    """Measure `model` on src (B, S), tgt_in (B, T), tgt_out (B, T); the last figure needs B > 1.
+    """Measure `model` on src (B, S), tgt_in (B, T), tgt_out (B, T).
 
     The model's training mode is left as it was; nothing random is drawn.
     """
@@ -54,7 +54,9 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
         with _outputs(model) as outputs:
             memory, src_mask = model.encode(src, record)
             hidden = model.decode(tgt_in, memory, src_mask, record=record)
-        others = model.decode(tgt_in, memory.roll(1, 0), src_mask.roll(1, 0))
+        others = None
+        if len(src) > 1:
+            others = model.decode(tgt_in, memory.roll(1, 0), src_mask.roll(1, 0))
     finally:
         model.train(was_training)
     real_src, real_tgt = src != pad_id, tgt_out != pad_id  # (B, S), (B, T)
@@ -82,7 +84,7 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
             for (part, layer), x in outputs.items()
         },
         _nll(model, hidden, tgt_out, real_tgt),
-        _nll(model, others, tgt_out, real_tgt),
+        None if others is None else _nll(model, others, tgt_out, real_tgt),
     )
 
 

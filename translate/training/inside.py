@@ -47,7 +47,8 @@ class LookInside(Callback):
         if sentences < 0 or sentences == 1:
             raise ValueError(f"sentences must be 0, or 2 or more to compare, not {sentences}")
         self.sentences = sentences
-        self._health: Health
+        self._health: Health | None = None  # from the start of a training on
+        self._before_resume: dict[str, Any] = {}
         self._before: dict[str, list[Tensor]] = {}
         self._norms: dict[str, float] = {}  # of the gradient, by part
         self._losses: list[float] = []  # of training since the last validation
@@ -57,13 +58,22 @@ class LookInside(Callback):
         self._health = Health(
             len(pl_module.tokenizer), pl_module.warmup_steps, trainer.estimated_stepping_batches
         )
+        self._health.load_state_dict(self._before_resume)
         if self.sentences and (writer := _writer(trainer)):
             writer.add_custom_scalars(_layout(pl_module.model))
+
+    def state_dict(self) -> dict[str, Any]:
+        """What has been said is not said again after a resume; what was best stays so."""
+        return self._health.state_dict() if self._health else {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._before_resume = state_dict
 
     def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
         """Gradients are still sums here; the module divides them and clips them afterwards."""
         self._before = {}
-        if not self.sentences or (trainer.global_step + 1) % max(1, trainer.log_every_n_steps):
+        every = trainer.log_every_n_steps
+        if not self.sentences or not every or (trainer.global_step + 1) % every:
             return
         tokens = max(1, pl_module.tokens_in_update)
         self._norms = {}
@@ -81,7 +91,7 @@ class LookInside(Callback):
         if trainer.logger is not None:
             norms = {f"within_gradient_norm/{part}": x for part, x in self._norms.items()}
             moved = {f"within_update_ratio/{part}": x for part, x in ratios.items()}
-            trainer.logger.log_metrics({**norms, **moved})
+            trainer.logger.log_metrics({**norms, **moved}, step=trainer.global_step)
         nll = float(trainer.callback_metrics["train/nll"])
         self._losses.append(nll)
         whole = sum(each**2 for each in self._norms.values()) ** 0.5
@@ -93,8 +103,9 @@ class LookInside(Callback):
         writer = _writer(trainer)
         if not self.sentences or writer is None or trainer.fast_dev_run:
             return
-        best = getattr(trainer.checkpoint_callback, "best_model_score", None)
         settings = {name: getattr(pl_module, name) for name in _SETTINGS} | pl_module.shape
+        watching = [each for each in trainer.checkpoint_callbacks if each.monitor == "val/bleu"]
+        best = watching[0].best_model_score if watching else None
         if best is not None:
             trainer.logger.log_hyperparams(settings, {"val/best_bleu": float(best)})
         count = min(_PROJECTED, len(pl_module.tokenizer))
@@ -106,11 +117,11 @@ class LookInside(Callback):
         )
 
     def on_validation_end(self, trainer, pl_module) -> None:
-        if not self.sentences or trainer.state.fn != "fit":
+        if not self.sentences or trainer.state.fn != "fit" or trainer.sanity_checking:
             return
         seen = self._inspect(trainer, pl_module)
         if trainer.logger is not None:
-            trainer.logger.log_metrics(_named(seen))
+            trainer.logger.log_metrics(_named(seen), step=trainer.global_step)
         metrics, step = trainer.callback_metrics, trainer.global_step
         self._say(trainer, self._health.inside(step, seen))
         if self._losses:
@@ -168,8 +179,10 @@ def _named(seen: Inspection) -> dict[str, float]:
     residual = {
         f"within_residual/{part}_{layer + 1}": x for (part, layer), x in seen.residual.items()
     }
-    worth = {"val/nll_without_source": seen.nll_without_source}
-    return {**figures, **residual, **worth}
+    source = {"within_source/own": seen.nll}
+    if seen.nll_of_another_source is not None:
+        source["within_source/another"] = seen.nll_of_another_source
+    return {**figures, **residual, **source}
 
 
 def _layout(model: Transformer) -> dict[str, dict[str, list]]:
@@ -192,7 +205,7 @@ def _layout(model: Transformer) -> dict[str, dict[str, list]]:
     return {
         "training": {
             "loss of training and validation": chart("train/nll", "val/nll"),
-            "the worth of the source": chart("val/nll", "val/nll_without_source"),
+            "the worth of the source": chart("within_source/own", "within_source/another"),
             "gradient norm by part": chart("within_gradient_norm/.*"),
             "update as a share of the weights": chart("within_update_ratio/.*"),
             "size of the residual path": chart("within_residual/.*"),
