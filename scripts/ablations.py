@@ -41,7 +41,8 @@ def train_all(names: list[str], runs: Path, at_once: int) -> dict[str, dict]:
         command = [sys.executable, str(CHILD), name, str(runs), str(result)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
-            sys.exit(f"ablations: {name} failed: {done.stderr.strip().splitlines()[-1]}")
+            *_, why = ["", *done.stderr.strip().splitlines()]
+            sys.exit(f"ablations: {name} failed: {why or f'exit code {done.returncode}'}")
         return json.loads(result.read_text())
 
     found = {}
@@ -69,6 +70,8 @@ def main() -> None:
     names = [name for name in VARIANTS if name in wanted]
     with tempfile.TemporaryDirectory() as runs:
         results = train_all(names, Path(runs), at_once=os.cpu_count() or 2)
+    if stopped := results["baseline"]["stopped"]:
+        sys.exit(f"ablations: nothing to compare with, {stopped}")
     # These two are timed or small: nothing runs beside them.
     results["gradient paths"] = gradient_by_distance()
     results["cost"] = attention_cost()

@@ -7,6 +7,13 @@ from statistics import median
 from typing import NamedTuple
 
 Result = dict
+Results = dict[str, Result]
+
+HOLDS = "It holds"
+PARTLY = "**It holds in part**"
+SAME = "**No difference is seen**"
+FAILS = "**It does not hold here**"
+MARGIN = 0.05  # nats a piece of validation loss that count as a difference
 
 
 class Claim(NamedTuple):
@@ -14,19 +21,24 @@ class Claim(NamedTuple):
 
     title: str
     claim: str
-    holds: Callable[[dict[str, Result]], bool]
-    measured: Callable[[dict[str, Result]], str]
+    judge: Callable[[Results], str]
+    measured: Callable[[Results], str]
     than: str = "baseline"  # the variant that has the part
+
+
+def caption(name: str, found: Results) -> str:
+    """Claim, verdict and figures. A run that diverged has no other figures."""
+    claim = CLAIMS[name]
+    if stopped := found[name]["stopped"]:
+        reason = stopped.split(":")[1].split(";")[0].strip()
+        return f"The lesson: {claim.claim} Without the part training diverged ({reason})."
+    return f"The lesson: {claim.claim} {claim.judge(found)}: {claim.measured(found)}."
 
 
 def last(result: Result, tag: str) -> float:
     """The last value of a curve, of training the median of five; NaN if there is none."""
     curve = [value for _, value in result["curves"].get(tag, [])]
     return median(curve[-5 if tag.startswith("train/") else -1 :]) if curve else float("nan")
-
-
-def first(result: Result, tag: str) -> float:
-    return result["curves"][tag][0][1]
 
 
 def bleu(result: Result) -> float:
@@ -38,30 +50,73 @@ def loss(result: Result) -> float:
     return float("inf") if result["stopped"] else last(result, "val/nll")
 
 
-def _worse(name: str, than: str = "baseline", by: float = 0.05) -> Callable[[dict], bool]:
-    return lambda found: loss(found[name]) > loss(found[than]) + by
+def _worse(name: str, than: str = "baseline") -> Callable[[Results], str]:
+    def judge(found: Results) -> str:
+        difference = loss(found[name]) - loss(found[than])
+        return SAME if abs(difference) <= MARGIN else HOLDS if difference > 0 else FAILS
+
+    return judge
 
 
-def _losses(name: str, than: str = "baseline") -> Callable[[dict], str]:
-    def told(found: dict[str, Result]) -> str:
-        stopped = found[name]["stopped"]
-        with_it, without = found[than], found[name]
-        if stopped:
-            return f"it diverged ({stopped.split(':')[1].split(';')[0].strip()})"
+def _all(*conditions: Callable[[Results], bool]) -> Callable[[Results], str]:
+    def judge(found: Results) -> str:
+        met = [condition(found) for condition in conditions]
+        return HOLDS if all(met) else PARTLY if any(met) else FAILS
+
+    return judge
+
+
+def _losses(name: str, than: str = "baseline") -> Callable[[Results], str]:
+    return lambda found: (
+        f"validation loss {loss(found[name]):.2f} and BLEU {bleu(found[name]):.1f}, against "
+        f"{loss(found[than]):.2f} and {bleu(found[than]):.1f}"
+    )
+
+
+def _times(name: str, when: str, figure: str) -> Callable[[Results], float]:
+    """How many times the baseline's figure before ("start") or after training ("end")."""
+    return lambda found: found[name][when][figure] / found["baseline"][when][figure]
+
+
+def _larger(name: str, when: str, figure: str) -> Callable[[Results], bool]:
+    return lambda found: _times(name, when, figure)(found) > 2
+
+
+def _inside(name: str, when: str) -> Callable[[Results], str]:
+    def told(found: Results) -> str:
+        without, with_it = found[name][when], found["baseline"][when]
         return (
-            f"validation loss {loss(without):.2f} and BLEU {bleu(without):.1f}, against "
-            f"{loss(with_it):.2f} and {bleu(with_it):.1f}"
+            f"scores up to {without['largest_score']:.2g} and a residual path of "
+            f"{without['residual']:.2g}, against {with_it['largest_score']:.2g} and "
+            f"{with_it['residual']:.2g}"
         )
 
     return told
 
 
+def _loss_is_worse(name: str) -> Callable[[Results], bool]:
+    return lambda found: _worse(name)(found) == HOLDS
+
+
+def _unchanged(result: Result) -> float:
+    return result["unchanged_by_order"] / result["compared"]
+
+
 CLAIMS: dict[str, Claim] = {
     "no_scaling": Claim(
         "Without 1/√K",
-        "Undivided scores make the softmax all or nothing, and little gradient passes.",
-        _worse("no_scaling"),
-        _losses("no_scaling"),
+        "Undivided scores make the softmax sharper, and less is learned.",
+        _all(
+            lambda found: (
+                found["no_scaling"]["end"]["evenness"] < found["baseline"]["end"]["evenness"]
+            ),
+            _loss_is_worse("no_scaling"),
+        ),
+        lambda found: (
+            f"weights have {found['no_scaling']['end']['evenness']:.0%} of the entropy of even "
+            f"ones, against {found['baseline']['end']['evenness']:.0%}; "
+            + _losses("no_scaling")(found)
+        ),
     ),
     "no_warmup": Claim(
         "A high rate without warmup",
@@ -78,16 +133,23 @@ CLAIMS: dict[str, Claim] = {
     ),
     "no_norm": Claim(
         "No LayerNorm",
-        "Without it the residual sum and the scores grow unchecked, and learning suffers.",
-        _worse("no_norm"),
-        _losses("no_norm"),
+        "Without it the residual sum and the scores grow unchecked, and less is learned.",
+        _all(
+            _larger("no_norm", "end", "residual"),
+            _larger("no_norm", "end", "largest_score"),
+            _loss_is_worse("no_norm"),
+        ),
+        lambda found: f"{_inside('no_norm', 'end')(found)}; {_losses('no_norm')(found)}",
     ),
     "no_causal_mask": Claim(
         "No causal mask",
         "Training loss falls far below that of an honest model, and translations are useless.",
-        lambda found: (
-            last(found["no_causal_mask"], "train/nll") < last(found["baseline"], "train/nll") / 2
-            and bleu(found["no_causal_mask"]) < bleu(found["baseline"]) / 4
+        _all(
+            lambda found: (
+                last(found["no_causal_mask"], "train/nll")
+                < last(found["baseline"], "train/nll") / 2
+            ),
+            lambda found: bleu(found["no_causal_mask"]) < bleu(found["baseline"]) / 4,
         ),
         lambda found: (
             f"training loss {last(found['no_causal_mask'], 'train/nll'):.3f} against "
@@ -98,9 +160,12 @@ CLAIMS: dict[str, Claim] = {
     "no_padding_mask": Claim(
         "No padding mask",
         "A translation then depends on the sentences that happen to share its batch.",
-        lambda found: (
-            found["no_padding_mask"]["changed_by_neighbours"] > 0
-            and found["baseline"]["changed_by_neighbours"] == 0
+        _all(
+            lambda found: (
+                found["no_padding_mask"]["changed_by_neighbours"]
+                > 0
+                == found["baseline"]["changed_by_neighbours"]
+            )
         ),
         lambda found: (
             f"{found['no_padding_mask']['changed_by_neighbours']} of "
@@ -110,9 +175,18 @@ CLAIMS: dict[str, Claim] = {
     ),
     "no_positions": Claim(
         "No positions",
-        "Without them attention sees a set of words, and the order of the source is lost.",
-        lambda found: bleu(found["no_positions"]) < bleu(found["baseline"]) - 5,
-        _losses("no_positions"),
+        "Without them attention sees a set of words: the order of the source is lost.",
+        _all(
+            lambda found: (
+                _unchanged(found["no_positions"]) > 0.9 and _unchanged(found["baseline"]) < 0.5
+            ),
+            _loss_is_worse("no_positions"),
+        ),
+        lambda found: (
+            f"with their words shuffled, {found['no_positions']['unchanged_by_order']} of "
+            f"{found['no_positions']['compared']} sentences are translated as before, against "
+            f"{found['baseline']['unchanged_by_order']}; " + _losses("no_positions")(found)
+        ),
     ),
     "one_head": Claim(
         "One head instead of four",
@@ -129,10 +203,13 @@ CLAIMS: dict[str, Claim] = {
     "careless_init": Claim(
         "Ten times the variance at the start",
         "Activations and scores start far too large, and the lost ground is felt to the end.",
-        _worse("careless_init"),
+        _all(
+            _larger("careless_init", "start", "residual"),
+            _larger("careless_init", "start", "largest_score"),
+            _loss_is_worse("careless_init"),
+        ),
         lambda found: (
-            f"first loss {first(found['careless_init'], 'train/nll'):.1f} against "
-            f"{first(found['baseline'], 'train/nll'):.1f}; at the end "
+            f"before training {_inside('careless_init', 'start')(found)}; after it "
             + _losses("careless_init")(found)
         ),
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ablation_parts.claims import CLAIMS, bleu, loss
+from ablation_parts.claims import CLAIMS, FAILS, HOLDS, MARGIN, bleu, caption, loss
 
 
 def write_page(folder: Path, results: dict[str, dict]) -> Path:
@@ -22,30 +22,25 @@ def write_page(folder: Path, results: dict[str, dict]) -> Path:
         "",
         "Made by `python scripts/ablations.py`. Every variant is the same small model "
         "(`configs/ablation/baseline.yaml`) with one thing changed or taken away, trained for "
-        "the same number of updates with the same seed. Solid: validation loss, dotted: training "
-        "loss, nats a piece; grey: the model with the part.",
+        "the same number of updates, with the same seed and no other: enough to see what a part "
+        f"does, not how it ends. Validation losses within {MARGIN} count as equal. Solid: "
+        "validation loss, dotted: training loss, nats a piece; grey: the model with the part.",
         "",
-        "| | validation loss | BLEU | alarms while training |",
+        "| | validation loss | BLEU | alarms while training (and the update) |",
         "|---|---:|---:|---|",
     ]
     for name, result in results.items():
         if "curves" not in result:
             continue
         value = f"{loss(result):.2f}" if math.isfinite(loss(result)) else "diverged"
-        alarms = sorted({alarm.split(": ", 3)[2].split(":")[0] for alarm in result["alarms"]})
-        lines.append(f"| {name} | {value} | {bleu(result):.1f} | {', '.join(alarms)} |")
+        alarms = [alarm.split(": ", 3) for alarm in result["alarms"]]  # health: step N: what: why
+        told = [f"{what.split(':')[0]} ({step.split()[1]})" for _, step, what, *_ in alarms]
+        lines.append(f"| {name} | {value} | {bleu(result):.1f} | {', '.join(told)} |")
     for name in shown:
         _save(_curves(results, name), folder / f"{name}.png")
-        claim = CLAIMS[name]
-        verdict = "It holds" if claim.holds(results) else "**It does not hold here**"
-        lines += [
-            "",
-            f"## {claim.title}",
-            "",
-            f"![Loss, {claim.title}]({name}.png)",
-            "",
-            f"The lesson: {claim.claim} {verdict}: {claim.measured(results)}.",
-        ]
+        title = CLAIMS[name].title
+        lines += ["", f"## {title}", "", f"![Loss, {title}]({name}.png)", ""]
+        lines.append(caption(name, results))
     lines += _paths(folder, results["gradient paths"])
     lines += _cost(folder, results["cost"])
     lines += _distance(folder, results["pronouns"])
@@ -88,7 +83,7 @@ def _paths(folder: Path, found: dict[str, list[float]]) -> list[str]:
     far = len(found["GRU"]) - 1
     ours, gru = found["self-attention"][far], found["GRU"][far]
     flat = max(found["self-attention"][1:]) / min(found["self-attention"][1:])
-    verdict = "It holds" if flat < 3 and gru < ours / 100 else "**It does not hold here**"
+    verdict = HOLDS if flat < 3 and gru < ours / 100 else FAILS
     return [
         "",
         "## How far a gradient reaches",
@@ -99,8 +94,8 @@ def _paths(folder: Path, found: dict[str, list[float]]) -> list[str]:
         "recurrent net as many steps as lie between, and the gradient fades on the way. "
         f"{verdict}: from the first of {far + 1} tokens to the last output it is {ours:.2g} times "
         f"that of the last token in self-attention and {gru:.2g} times in a GRU of the same width, "
-        "both untrained; self-attention does not fade, but it shares its gradient among all "
-        "tokens.",
+        "both untrained, initialised as PyTorch and this program do; self-attention does not "
+        "fade, but it shares its gradient among all tokens.",
     ]
 
 
@@ -116,7 +111,7 @@ def _cost(folder: Path, found: dict[str, dict]) -> list[str]:
     left.legend()
     _save(figure, folder / "cost.png")
     (_, quadratic), (_, linear) = found["explicit"]["exponents"], found["fused"]["exponents"]
-    verdict = "It holds" if quadratic > 1.7 and linear < 1.2 else "**It does not hold here**"
+    verdict = HOLDS if quadratic > 1.7 and linear < 1.2 else FAILS
     return [
         "",
         "## What attention costs",
@@ -140,6 +135,7 @@ def _distance(folder: Path, found: dict[str, list[dict]]) -> list[str]:
         for place, bar in zip(places, bars, strict=True):
             axes.text(place, bar["right"], bar["count"], ha="center", va="bottom", fontsize=7)
     axes.set(xlabel='words between "it" and its noun', ylabel="share with the right pronoun")
+    axes.set_ylim(0, 1.1)
     axes.legend(loc="lower right")
     _save(figure, folder / "distance.png")
 
@@ -154,12 +150,13 @@ def _distance(folder: Path, found: dict[str, list[dict]]) -> list[str]:
         "![Pronouns by distance](distance.png)",
         "",
         "The lesson: attention reaches a distant word as easily as a near one. The figures over "
-        "the bars count sentences.",
+        "the bars count sentences. There are three pronouns to choose from, and the near noun is "
+        "mostly the object, the far one the subject.",
     ]
     for name, bars in found.items():
         near = share([bar for bar in bars if bar["words"] <= 3])
         far = share([bar for bar in bars if bar["words"] > 3])
-        verdict = "It holds" if far > near - 0.1 else "**It does not hold**"
+        verdict = HOLDS if far > near - 0.1 else "**It does not hold**"
         lines[-1] += (
             f" {verdict} for the {name} model: up to three words away {near:.0%} of the pronouns "
             f"are right, beyond {far:.0%}."

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from translate.insight import measure
 from translate.model import attention, transformer
 from translate.model.layers import Residual
 from translate.model.transformer import AttentionRecord, Transformer
@@ -34,13 +35,18 @@ def _decode_through_the_blocks() -> None:
 
 
 def _no_scaling() -> None:
-    scaled = attention.scores_to_weights
-    attention.scores_to_weights = lambda scores, head_dim, mask=None: scaled(scores, 1, mask)
+    scored = attention.score_pairs
+
+    def undivided(queries, keys):  # so that the division by √K afterwards does nothing
+        return scored(queries, keys) * math.sqrt(queries.shape[-1])
+
+    attention.score_pairs = undivided
 
 
 def _no_causal_mask() -> None:
     masked = attention.causal_mask
-    attention.causal_mask = lambda *args, **options: torch.ones_like(masked(*args, **options))
+    for module in (attention, measure):
+        module.causal_mask = lambda *args, **options: torch.ones_like(masked(*args, **options))
 
 
 def _no_padding_mask() -> None:
