@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from translate.decoding.arguments import add_model, path, positive, utf8
+from translate.decoding.arguments import Parser, add_model, path, positive, utf8
 from translate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,9 +53,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="translate attend",
-        allow_abbrev=False,
         description="Draw what each word looks at while a sentence is read and translated: a "
         "heatmap (.png, .svg), or a page on which hovering a word shows it (.html).",
     )
@@ -73,32 +72,47 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="join the pieces of a word: what they receive is added, what they spend averaged",
     )
-    add_attention(parser)
+    add_attention(parser, kind="cross", otherwise="the mean of all, or a panel for each")
     add_model(parser)
     args = parser.parse_intermixed_args(argv)
     if args.output.suffix.lower() not in _ENDINGS:
         parser.error(f"--output {args.output}: its name must end in {', '.join(_ENDINGS)}")
     if not args.sentence.strip():
         parser.error("the sentence is blank")
+    check_prefix(parser, args, "cross")
     return args
 
 
-def add_attention(parser: argparse.ArgumentParser) -> None:
-    """Which attention of the model, and on which translation; None where nothing is said."""
+def add_attention(parser: Parser, *, kind: Kind, otherwise: str) -> None:
+    """Which attention of the model, and on which translation; None where nothing is said.
+
+    For help: the `kind` that is looked at then, and which layer and head `otherwise`.
+    """
     parser.add_argument(
         "--prefix",
         metavar="TEXT",
         type=utf8,
-        help="begin the translation with exactly this text",
+        help="begin the translation with exactly this text (not for --kind encoder)",
     )
     parser.add_argument(
         "--kind",
         choices=_KINDS,
         help="cross: the translation looks at the source; encoder: the source at itself; decoder: "
-        "the translation at itself",
+        f"the translation at itself ({kind})",
     )
-    parser.add_argument("--layer", metavar="L", type=positive, help="this layer, counted from 1")
-    parser.add_argument("--head", metavar="H", type=positive, help="this head, counted from 1")
+    for name in ("layer", "head"):
+        parser.add_argument(
+            f"--{name}",
+            metavar=name[0].upper(),
+            type=positive,
+            help=f"this {name}, counted from 1 ({otherwise})",
+        )
+
+
+def check_prefix(parser: Parser, args: argparse.Namespace, kind: Kind) -> None:
+    """Refuse a prefix where it changes nothing; `kind` is what is looked at without `--kind`."""
+    if args.prefix is not None and (args.kind or kind) == "encoder":
+        parser.error("--prefix begins the translation, which --kind encoder does not look at")
 
 
 class Looked(NamedTuple):
@@ -133,7 +147,8 @@ def look(args: argparse.Namespace, kind: Kind) -> Looked:
     layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
     for name, given, most in (("layer", args.layer, layers), ("head", args.head, config.n_heads)):
         if given is not None and given > most:
-            raise UsageError(f"--{name} {given}: this model has only {most}")
+            what = f"{kind} " if name == "layer" and kind == "encoder" else ""
+            raise UsageError(f"--{name} {given}: this model has only {most} {what}{name}s")
     (translation,) = translator.translate_detailed([args.sentence], [args.prefix or ""])
     for note in translation.notes():
         print(f"translate: {note}", file=sys.stderr, flush=True)

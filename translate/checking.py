@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import os
@@ -14,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from translate.decoding.arguments import Parser
 from translate.errors import UsageError
 from translate.text import doctor
 from translate.text.corpus import ParallelFiles
@@ -152,10 +152,9 @@ def _read_config(path: Path) -> dict[str, Any]:
     return {"files": files, **settings}
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="translate check",
-        allow_abbrev=False,
         description="Say what is wrong with text before training on it. FILE is one file with both "
         "languages (.tsv, .tmx, .jsonl or .parquet), or two line-aligned files, source and target; "
         "plain or compressed. Exit code 1: training would stop, or learn from misaligned or "

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from translate import __version__
+from translate.decoding.arguments import Parser
 from translate.errors import UsageError, UserError
 
 if TYPE_CHECKING:
@@ -94,9 +95,9 @@ def entry_point() -> NoReturn:
     sys.exit(code)
 
 
-def _front_parser() -> argparse.ArgumentParser:
+def _front_parser() -> Parser:
     commands = "\n".join(f"  {name:<10} {what}" for name, what in _COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="translate",
         usage="translate COMMAND ...",
         description="Train a small transformer from English to German and watch it translate.",

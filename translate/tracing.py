@@ -6,10 +6,11 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from translate.attending import add_attention, look
-from translate.decoding.arguments import add_model, positive, utf8
+from translate.attending import add_attention, check_prefix, look
+from translate.decoding.arguments import Parser, add_model, positive, utf8
 from translate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,24 +18,24 @@ if TYPE_CHECKING:
 
     from translate.insight.trace import Rule, Trace
 
-_WIDEST = 8  # numbers of a row that are shown
+_WIDEST = 8  # numbers of a row that are shown; of a row over tokens twice as many
+_SMALL = 8  # rows of a matrix that is shown whole
 
 
 def main(argv: Sequence[str]) -> int:
     """Without a sentence the lesson's six tokens, with one a head of a trained model."""
     args = _parse(argv)
-    trace = _of_model(args) if args.sentence else _of_lesson()
+    opening, trace = _of_model(args) if args.sentence else _of_lesson()
     if args.token > len(trace.rows):
         raise UsageError(f"--token {args.token}: there are only {len(trace.rows)} tokens that look")
-    for line in _report(trace, args.token - 1, predict=args.predict):
+    for line in chain(opening, _report(trace, args.token - 1, predict=args.predict)):
         print(line, flush=True)
     return 0
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="translate trace",
-        allow_abbrev=False,
         description="Go through one attention head stage by stage: the formula, the shape that the "
         "rule predicts, the shape that the program has, the numbers; then one token computed "
         "alone, against its row. Without a sentence: six tokens of width 3 and a head of width 2, "
@@ -51,11 +52,12 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         type=positive,
         help="the token to compute alone, counted from 1 (2)",
     )
-    add_attention(parser)
+    add_attention(parser, kind="encoder", otherwise="1")
     add_model(parser)
     args = parser.parse_intermixed_args(argv)
     if args.sentence is not None and not args.sentence.strip():
         parser.error("the sentence is blank")
+    check_prefix(parser, args, "encoder")
     if args.sentence is None:
         for name in ("model", "kind", "layer", "head", "prefix"):
             if getattr(args, name) is not None:
@@ -63,14 +65,16 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _of_lesson() -> Trace:
+def _of_lesson() -> tuple[list[str], Trace]:
+    """What to say first, and the trace."""
     from translate.insight.trace import lesson_trace
 
-    print("Six tokens of width 3 through one head of width 2: n = 6, d_in = 3, K = 2.")
-    return lesson_trace()
+    opening = "Six tokens of width 3 through one head of width 2: n = 6, d_in = 3, K = d_out = 2."
+    return [opening], lesson_trace()
 
 
-def _of_model(args: argparse.Namespace) -> Trace:
+def _of_model(args: argparse.Namespace) -> tuple[list[str], Trace]:
+    """What to say first, and the trace."""
     looked = look(args, "encoder")
 
     from translate.insight.trace import model_trace
@@ -91,16 +95,20 @@ def _of_model(args: argparse.Namespace) -> Trace:
         "decoder": "the translation looks at itself, never ahead",
         "cross": "the translation looks at the source",
     }[looked.kind]
-    print(f"{looked.kind}, layer {layer + 1}, head {head + 1}: {what}.")
     letters = ", ".join(f"{letter} = {size}" for letter, size in trace.sizes.items())
     normalised = ", normalised" if translator.model.config.norm == "pre" else ""
-    print(f"{letters}. x is what enters the attention{normalised}.")
-    return trace
+    opening = [
+        f"{looked.kind}, layer {layer + 1}, head {head + 1}: {what}.",
+        f"{letters}. x is what enters the attention{normalised}.",
+    ]
+    if looked.kind != "encoder":
+        opening.append("A row has the name of the token last read: at <s> the first one is chosen.")
+    return opening, trace
 
 
 def _report(trace: Trace, token: int, *, predict: bool) -> Iterable[str]:
     """All lines; with `predict`, an answer is read from standard input before each shape."""
-    from translate.insight.trace import row_of, single_token
+    from translate.insight.trace import compare_stages, row_of, single_token
 
     stages = trace.stages._asdict()
     yield "softmax(queries · keysᵀ / √K) · values, in five stages:"
@@ -117,12 +125,19 @@ def _report(trace: Trace, token: int, *, predict: bool) -> Iterable[str]:
         "context": "5  combine the values",
     }
     right = asked = 0
+    if predict:
+        yield "   Answer with numbers or letters, such as 4, 7 or a, b; an empty line passes."
     for rule in trace.rules:
         if rule.stage in titles:
             yield ""
             yield titles[rule.stage]
-        if rule.stage == "weights" and trace.mask is not None:
+        if rule.stage == "queries" and len(trace.matrices[0]) <= _SMALL:
+            for name, matrix in zip(("query", "key", "value"), trace.matrices, strict=True):
+                yield f"   W_{name}: {tuple(matrix.shape)}"
+                yield from _numbers(matrix, [""] * len(matrix))
+        if rule.stage == "weights":
             yield from _mask(trace.mask, trace.rows)
+            yield "   √K: a sum of K products spreads √K times as wide as one; divided, it does not"
         yield f"   {rule.stage} = {rule.formula}"
         predicted, actual = rule.predict(trace.sizes), tuple(stages[rule.stage].shape)
         if predict:
@@ -130,18 +145,23 @@ def _report(trace: Trace, token: int, *, predict: bool) -> Iterable[str]:
             verdict = _ask(rule, trace.sizes)
             right += verdict is None
             yield f"   {verdict or 'right'}"
-        yield f"   predicted {rule} = {predicted}"
-        yield f"   actual    {actual}{'' if actual == predicted else '   NOT AS PREDICTED'}"
+        yield f"   by the rule {rule} = {predicted}"
+        yield f"   actual      {actual}{'' if actual == predicted else '   NOT BY THE RULE'}"
         over_keys = rule.stage in ("scores", "weights")
         names = trace.columns if rule.stage in ("keys", "values") else trace.rows
         yield from _numbers(stages[rule.stage], names, trace.columns if over_keys else None)
+        if rule.stage == "weights":
+            sums = stages["weights"].sum(-1)
+            yield f"   sums of the rows: {sums.min():.4f} to {sums.max():.4f}"
+    yield "   Of several heads, contexts are put side by side and projected back (out_proj)."
     yield ""
-    yield f'Token {token + 1}, "{trace.rows[token]}", alone, against its row of the batch:'
+    yield f'Token {token + 1}, "{trace.rows[token]}", alone, and its row of the batch:'
     batched, alone = row_of(trace.stages, token), single_token(trace, token)
     for stage, numbers in alone.items():
         difference = (batched[stage].double().cpu() - numbers.double()).abs().max().item()
-        shown = _row(numbers) if numbers.ndim == 1 else f"all {len(numbers)} tokens"
-        yield f"   {stage:<8} {difference:.1e} at most   {shown}"
+        shown = _row(numbers) if numbers.ndim == 1 else f"  all {len(numbers)} tokens"
+        yield f"   {stage:<8}{shown}   differ by {difference:.0e} at most"
+    yield f"   First stage that disagrees: {compare_stages(batched, alone) or 'none'}"
     if predict:
         yield ""
         yield f"{right} of {asked} shapes right"
@@ -158,7 +178,7 @@ def _ask(rule: Rule, sizes: dict[str, int]) -> str | None:
     if given == expected:
         return None
     if len(rule.operands) == 1:
-        why = "softmax turns each number into another one; no number comes or goes"
+        why = "softmax turns each number into another one, so the shape is that of the scores"
     else:
         (rows, inner), (_, columns) = rule.operands
         why = (
@@ -168,7 +188,7 @@ def _ask(rule: Rule, sizes: dict[str, int]) -> str | None:
     if not answer.strip():
         return f"no answer: {why}"
     if given is None:
-        return f"that is no shape; write for example {expected[0]}, {expected[1]}: {why}"
+        return f"that is no shape (write for example 4, 7): {why}"
     if given == expected[::-1]:
         return f"wrong, rows and columns are the other way round: {why}"
     if len(given) != len(expected):
@@ -191,18 +211,21 @@ def _numbers(
     """A line a row under its name; `columns` are the names above."""
     width = max(map(len, names))
     if columns:
-        cut = "".join(f"{name[:8]:>9}" for name in columns[:_WIDEST])
+        cut = "".join(f"{name[:8]:>9}" for name in columns[: 2 * _WIDEST])
         yield f"     {'':<{width}}{cut}"
     for name, row in zip(names, matrix, strict=True):
-        yield f"     {name:<{width}}{_row(row)}"
+        yield f"     {name:<{width}}{_row(row, 2 * _WIDEST if columns else _WIDEST)}"
 
 
-def _row(numbers: Tensor) -> str:
-    shown = "".join(f"{number:9.4f}" for number in numbers[:_WIDEST].tolist())
-    return f"{shown}{' ...' if len(numbers) > _WIDEST else ''}"
+def _row(numbers: Tensor, widest: int = _WIDEST) -> str:
+    shown = "".join(f"{number:9.4f}" for number in numbers[:widest].tolist())
+    return f"{shown}{' ...' if len(numbers) > widest else ''}"
 
 
-def _mask(mask: Tensor, names: Sequence[str]) -> Iterable[str]:
+def _mask(mask: Tensor | None, names: Sequence[str]) -> Iterable[str]:
+    if mask is None:
+        yield "   mask: none, every token may look at every other one"
+        return
     width = max(map(len, names))
     yield "   mask: # may look there, . may not (its score becomes a weight of exactly 0)"
     for name, row in zip(names, mask.tolist(), strict=True):

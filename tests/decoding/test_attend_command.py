@@ -97,7 +97,9 @@ def test_no_word_ends_the_page(attend, tmp_path):
     ("arguments", "said"),
     [
         (["-o", "a.jpg"], "must end in .png, .svg, .html"),
-        (["-o", "a.png", "--layer", "3"], "--layer 3: this model has only 2"),
+        (["-o", "a.png", "--layer", "3"], "--layer 3: this model has only 2 layers"),
+        (["-o", "a.png", "--layer", "3", "--kind", "encoder"], "has only 2 encoder layers"),
+        (["-o", "a.png", "--prefix", "Das", "--kind", "encoder"], "does not look at"),
         (["-o", "a.png", "--head", "5"], "--head 5: this model has only 4"),
         (["-o", "a.png", "--head", "0"], "'0' is not a number from 1 up"),
         (["-o", "a.png", "--kind", "both"], "invalid choice: 'both'"),
@@ -120,6 +122,12 @@ def test_a_folder_that_does_not_exist_is_named_before_the_model_is_read(attend):
     code, out, err = attend(SENTENCE, "-o", "there/a.png")
     assert (code, out) == (1, "")
     assert "there is no folder" in err and "model" not in err
+
+
+def test_a_name_that_is_too_long_is_said_in_one_line(attend):
+    code, _, err = attend(SENTENCE, "-o", "a" * 300 + ".png")
+    assert code == 1
+    assert err.startswith("translate: cannot write aaa") and err.count("\n") == 1
 
 
 def test_a_blank_sentence_is_refused(attend, capsys):

@@ -60,6 +60,8 @@ def test_what_a_reader_should_know_is_said_on_stderr(decode):
     assert err[1:] == [
         "translate: sentence 1: the model has never seen '2', '0': they were read as unknown"
     ]
+    _, _, err = decode("This is a cat.", "--prefix", "Das 7")
+    assert "sentence 1: the model has never seen '7'" in err[1]
     _, _, err = decode("No " * 100)
     assert "sentence 1: the source is too long" in err[1]
 
@@ -180,7 +182,7 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
     [
         (["No", "--input", "x"], "not both"),
         (["No", "--steps", "--output", "x"], "neither --input nor --output"),
-        (["No", "--prefix", "a", "--prefix", "b"], "2 prefixes for 1 sentences"),
+        (["No", "--prefix", "a", "--prefix", "b"], "2 prefixes, but sentences: 1"),
         (["No", "--batch-size", "0"], "'0' is not a number from 1 up"),
         (["No", "--max-new", "many"], "'many' is not a number from 1 up"),
         (["No", "--prefix", "Das\nist"], "a prefix is one line"),
@@ -188,7 +190,7 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
         (["--input", ""], "argument --input: it is empty"),
         (["No", "--output", ""], "argument --output: it is empty"),
         (["No", "--pre", "Das"], "unrecognized arguments: --pre"),
-        (["No", "\udcfc"], "is not UTF-8"),
+        (["No", "\udcfc"], r"'\xfc' is not UTF-8"),
         (["No", "--beam", "0"], "argument --beam: '0' is not a number from 1 up"),
         (["No", "--beam", "1001"], "argument --beam: '1001' is more than 1,000"),
         (["No", "--json"], "--json is for --steps"),
@@ -204,7 +206,19 @@ def test_a_command_line_that_cannot_be_meant_exits_2(decode, capsys, arguments, 
     with pytest.raises(SystemExit) as caught:
         decode(*arguments)
     assert caught.value.code == 2
-    assert complaint in capsys.readouterr().err
+    complained = capsys.readouterr().err
+    assert complaint in complained
+    assert complained.count("\n") == 1
+
+
+def test_the_input_is_not_replaced_by_the_output(decode, capsys, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("No\n")
+    with pytest.raises(SystemExit) as caught:
+        decode("--input", str(file), "--output", str(tmp_path / "." / "a.txt"))
+    assert caught.value.code == 2
+    assert "--output is the --input" in capsys.readouterr().err
+    assert file.read_text() == "No\n"
 
 
 def test_bad_data_is_one_line_and_exit_1(decode, tmp_path, capsys):

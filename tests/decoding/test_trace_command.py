@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+import torch
 
 from translate import cli
 
@@ -25,15 +26,23 @@ def trace(capsys, monkeypatch):
     return run
 
 
+def differences(out: str) -> list[tuple[str, float]]:
+    """Of each stage, between one token alone and its row."""
+    found = re.findall(r"^   (\w+) .* differ by ([\d.e+-]+) at most$", out, re.MULTILINE)
+    return [(stage, float(difference)) for stage, difference in found]
+
+
 def test_the_lesson_needs_no_model_and_shows_the_books_numbers(trace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = trace()
     assert (code, err) == (0, "")
     assert "journey   0.1500   0.2264   0.2199   0.1311   0.0906   0.1820" in out
     assert "journey   0.3061   0.8210" in out
-    assert "predicted (n, K) @ (K, n) -> (n, n) = (6, 6)" in out
-    assert out.count("predicted") == out.count("   actual") == 6
-    assert "NOT AS PREDICTED" not in out
+    assert "by the rule (n, K) @ (K, n) -> (n, n) = (6, 6)" in out
+    assert out.count("by the rule") == out.count("   actual") == 6
+    assert "NOT BY THE RULE" not in out
+    assert "mask: none" in out
+    assert "sums of the rows: 1.0000 to 1.0000" in out
     stages = [line for line in out.splitlines() if re.match(r"[1-5]  ", line)]
     assert [line[0] for line in stages] == list("12345")
 
@@ -41,11 +50,31 @@ def test_the_lesson_needs_no_model_and_shows_the_books_numbers(trace, tmp_path, 
 def test_a_token_alone_equals_its_row(trace):
     _, out, _ = trace("--token", "5")
     assert 'Token 5, "one", alone' in out
-    rows = re.findall(r"^   (\w+) +([\d.e+-]+) at most", out, re.MULTILINE)
-    assert [name for name, _ in rows] == [
+    assert [name for name, _ in differences(out)] == [
         "queries", "keys", "values", "scores", "weights", "context",
     ]  # fmt: skip
-    assert all(float(difference) < 1e-6 for _, difference in rows)
+    assert all(difference < 1e-6 for _, difference in differences(out))
+    assert "First stage that disagrees: none" in out
+
+
+def test_every_number_of_the_lesson_can_be_computed_from_those_shown(trace):
+    """With pencil and paper: x and W give the queries, they the scores, and so on."""
+    _, out, _ = trace()
+    blocks = re.findall(r"((?:^ {5}.*\d\.\d{4}\n)+)", out, re.MULTILINE)
+    numbers = [
+        torch.tensor([[float(n) for n in re.findall(r"-?\d+\.\d{4}", line)] for line in rows])
+        for rows in (block.splitlines() for block in blocks)
+    ]
+    x, w_query, w_key, w_value, queries, keys, values, scores, weights, context = numbers[:10]
+    for made, shown in (
+        (x @ w_query, queries),
+        (x @ w_key, keys),
+        (x @ w_value, values),
+        (queries @ keys.T, scores),
+        ((scores / 2**0.5).softmax(-1), weights),
+        (weights @ values, context),
+    ):
+        torch.testing.assert_close(made, shown, rtol=0, atol=3e-4)
 
 
 def test_a_reader_who_knows_has_all_right(trace):
@@ -66,7 +95,7 @@ def test_a_shape_may_be_written_in_many_ways(trace, answer):
         ("2, 6", "wrong, rows and columns are the other way round: in (n, d_in) @ (d_in, K)"),
         ("6, 3", "wrong: in (n, d_in) @ (d_in, K) -> (n, K) the two d_in meet and are summed over"),
         ("6", "wrong, it has 2 numbers and not 1"),
-        ("what", "that is no shape; write for example 6, 2"),
+        ("what", "that is no shape (write for example 4, 7): in (n, d_in)"),
         ("6, -2", "that is no shape"),
         ("", "no answer: in (n, d_in)"),
     ],
@@ -81,9 +110,8 @@ def test_a_wrong_shape_is_told_what_is_wrong_and_why(trace, answer, verdict):
 def test_the_question_comes_before_the_answer(trace):
     _, out, _ = trace("--predict", answers="\n".join(SHAPES))
     for stage in ("queries", "context"):
-        asked, told = out.index(f"shape of {stage}?"), out.index(f"{stage} = ")
-        assert "(6, 2)" not in out[told:asked]
-        assert "predicted" not in out[told:asked]
+        formula, asked = out.index(f"   {stage} = "), out.index(f"shape of {stage}?")
+        assert formula < asked < out.index("by the rule", formula)
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
@@ -95,10 +123,10 @@ def test_a_trained_head_is_gone_through_with_its_words(trace, checkpoint_file, k
     assert code == 0
     assert err == f"translate: model {checkpoint_file}\n"
     assert out.startswith(f"{kind}, layer 2, head 4: ")
-    assert "NOT AS PREDICTED" not in out
+    assert "NOT BY THE RULE" not in out
     assert ("mask: # may look there" in out) == (kind == "decoder")
-    rows = re.findall(r"^   \w+ +([\d.e+-]+) at most", out, re.MULTILINE)
-    assert len(rows) == 6 and all(float(difference) < 1e-4 for difference in rows)
+    found = differences(out)
+    assert len(found) == 6 and all(difference < 1e-4 for _, difference in found)
     letters = "T = 6, S = 6" if kind == "cross" else "n = "
     assert letters in out
     first = "example" if kind == "encoder" else "<s>"
@@ -119,16 +147,19 @@ def test_the_mask_is_drawn_as_a_triangle(trace, checkpoint_file):
         (["--layer", "1"], "--layer is for a trained model: give a sentence too"),
         ([" "], "the sentence is blank"),
         (["--token", "7"], "--token 7: there are only 6 tokens"),
+        (["Hi.", "--prefix", "Ha"], "which --kind encoder does not look at"),
         (["--token", "x"], "'x' is not a number from 1 up"),
     ],
 )
 def test_what_cannot_be_meant_ends_with_2(trace, capsys, arguments, said):
     try:
-        code, _, err = trace(*arguments)
+        code, out, err = trace(*arguments)
+        assert out == ""
     except SystemExit as stop:
         code, err = stop.code, capsys.readouterr().err
     assert code == 2
     assert said in err
+    assert err.count("\n") == 1
 
 
 def test_a_sentence_longer_than_the_model_is_traced_as_far_as_it_was_read(trace, checkpoint_file):

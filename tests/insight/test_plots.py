@@ -81,6 +81,23 @@ def test_a_word_without_end_is_cut_and_leaves_room_for_the_picture():
     assert figure.axes[0].get_yticklabels()[0].get_text() == "y" * 23 + "…"
 
 
+def test_a_long_title_is_cut_to_the_picture_and_its_white_space_is_blanks():
+    figure = heatmap(torch.rand(2, 2), title="one\ttwo " * 100)
+    shown = figure.get_suptitle()
+    assert shown.startswith("one two one") and shown.endswith(" …")
+    pixels(figure)
+    box = figure._suptitle.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
+def test_axes_say_whether_words_or_pieces_are_on_them():
+    maps = maps_of(torch.rand(2, 2), kind="encoder")
+    for unit in ("word", "piece"):
+        axes = attention_heatmap(maps._replace(unit=unit), "").axes[0]
+        assert axes.get_ylabel() == f"source {unit} that looks"
+        assert axes.get_xlabel().endswith(f"source {unit} looked at")
+
+
 def test_every_panel_has_a_place_and_its_own_weights():
     weights = torch.zeros(5, 2, 2)
     weights[range(5), 0, [0, 1, 0, 1, 1]] = 1

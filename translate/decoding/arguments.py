@@ -1,15 +1,26 @@
-"""The options of `translate decode`, and those that other commands share with it."""
+"""The options of `translate decode`, and what other commands' options share with them."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 # Of every beam search, that of `translate test` too. More hypotheses than this take hours or all
 # memory and find nothing better; a higher power of the length leaves nothing of the probabilities.
 MAX_BEAM = 1000
 MAX_LENGTH_PENALTY = 10
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with a command line in one line and exits with 2."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} ({self.prog} --help says more)\n")
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -28,20 +39,21 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--length-penalty is for --beam 2 or more: one hypothesis has no rival")
     if args.n_best and args.n_best > args.beam:
         parser.error(f"--n-best {args.n_best} needs --beam {args.n_best} or more")
+    if args.input and args.output and args.output.exists() and args.input.samefile(args.output):
+        parser.error("--output is the --input: it would be replaced")
     if any("\n" in prefix for prefix in args.prefix):
         parser.error("a prefix is one line, but this one has a line break in it")
     if len(args.prefix) > 1 and len(args.prefix) != len(args.sentences):
         parser.error(
-            f"{len(args.prefix)} prefixes for {len(args.sentences)} sentences: "
+            f"{len(args.prefix)} prefixes, but sentences: {len(args.sentences)}; "
             "give --prefix once for all, or once for each sentence"
         )
     return args
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="translate decode",
-        allow_abbrev=False,
         description="Translate sentences. Without any, reads standard input and answers each "
         "line as it comes.",
     )
@@ -121,7 +133,8 @@ def utf8(argument: str) -> str:
     try:
         argument.encode("utf-8")
     except UnicodeError:
-        raise argparse.ArgumentTypeError(f"{argument!r} is not UTF-8") from None
+        given = argument.encode("utf-8", "surrogateescape")
+        raise argparse.ArgumentTypeError(f"{str(given)[1:]} is not UTF-8") from None
     return argument
 
 

@@ -49,7 +49,11 @@ def _decoded(line: bytes, number: int) -> str:
 
 def check_writable(path: Path) -> None:
     """Refuse what cannot become a file before hours of work go into it."""
-    if path.is_dir():
+    try:
+        folder = path.is_dir()
+    except OSError as error:  # a name that is too long
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+    if folder:
         raise UserError(f"--output {path} is a folder: give the name of a file")
     if not path.resolve().parent.is_dir():
         raise UserError(f"--output {path}: there is no folder {path.resolve().parent}")

@@ -15,7 +15,7 @@ class Translation:
     limit_reached: bool = False  # stopped at the limit: the sentence has no end
     prefix_finished: bool = False  # the model ended the sentence where the prefix ends, or at once
     dropped: str = ""  # the end of a source that is too long: the model did not read it
-    unknown: Sequence[str] = ()  # characters of the source that the vocabulary does not have
+    unknown: Sequence[str] = ()  # characters of source or prefix that the vocabulary does not have
     score: float | None = None  # from `BeamSearch`, 0 of a blank sentence; greedy search needs none
 
     def notes(self) -> list[str]:

@@ -213,7 +213,8 @@ class Translator:
             )
         limit = 2 * len(source) + 16 if max_new is None else max_new
         opening = Prefix.of(prefix, self._index) if prefix else Prefix()
-        return _Job(source, prefix, opening, limit, dropped, self.tokenizer.unknown(sentence))
+        unknown = self.tokenizer.unknown(f"{sentence} {prefix}")
+        return _Job(source, prefix, opening, limit, dropped, unknown)
 
     def _greedy(self, jobs: Sequence[_Job]) -> GreedySearch:
         return GreedySearch(**self._options(jobs))

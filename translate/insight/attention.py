@@ -26,6 +26,7 @@ class AttentionMaps(NamedTuple):
     rows: list[str]  # tokens that look
     columns: list[str]  # tokens looked at
     kind: Kind = "cross"
+    unit: Literal["word", "piece"] = "word"  # what a token is
 
 
 def cross_weights(record: AttentionRecord) -> Tensor:
@@ -90,7 +91,8 @@ def attention_maps(
         weights = weights[layer, list(heads)]
     ids = {"encoder": (src, src), "decoder": (tgt_in, tgt_in), "cross": (tgt_out, src)}[kind]
     if not by_word:
-        return AttentionMaps(weights, titles, *(piece_names(tokenizer, i) for i in ids), kind)
+        names = (piece_names(tokenizer, each) for each in ids)
+        return AttentionMaps(weights, titles, *names, kind, "piece")
     rows, columns = (words(tokenizer, each) for each in ids)
     joined = join_pieces(weights, rows, columns)
     return AttentionMaps(

@@ -7,12 +7,12 @@ from importlib.resources import files
 from string import Template
 
 from translate.insight.attention import AttentionMaps
-from translate.insight.plots import AXES
+from translate.insight.plots import axis_names
 
 
 def attention_page(maps: AttentionMaps, title: str) -> str:
     """A page that needs nothing but itself: no server, no network, no other file."""
-    looks, looked_at = AXES[maps.kind]
+    looks, looked_at = axis_names(maps)
     content = {
         "title": title,
         "titles": maps.titles,

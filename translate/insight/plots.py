@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 import warnings
 from collections.abc import Mapping
 from typing import Literal
@@ -19,11 +20,17 @@ _LONGEST_LABEL = 24  # characters: an untrained model writes words without end
 _LARGEST = 40.0  # inches: beyond it cells shrink, for a picture must fit in memory
 # A word in a script that the font lacks is drawn as boxes: no reason to stop or to talk.
 _NO_GLYPH = "Glyph .* missing from font"
-AXES = {
-    "encoder": ("source word that looks", "source word looked at"),
-    "decoder": ("target word that looks", "target word looked at"),
-    "cross": ("target word being written", "source word looked at"),
+_AXES = {
+    "encoder": ("source {} that looks", "source {} looked at"),
+    "decoder": ("target {} that looks", "target {} looked at"),
+    "cross": ("target {} being written", "source {} looked at"),
 }
+
+
+def axis_names(maps: AttentionMaps) -> tuple[str, str]:
+    """Of rows and columns."""
+    looks, looked_at = _AXES[maps.kind]
+    return looks.format(maps.unit), looked_at.format(maps.unit)
 
 
 def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) -> Figure:
@@ -46,7 +53,7 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
     grid = figure.subplots(down, across, squeeze=False).ravel()
     plain = {"parse_math": False}  # a dollar sign in a sentence begins no formula
     slanted = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
-    looks, looked_at = AXES[maps.kind]
+    looks, looked_at = axis_names(maps)
     for axes, weights, name in zip(grid, maps.weights.numpy(), maps.titles, strict=False):
         image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         axes.set_xticks(range(len(columns)), columns, **slanted, **plain)
@@ -59,7 +66,8 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
         axes.set_axis_off()
     if scale:
         figure.colorbar(image, ax=list(grid), label="weight; each row sums to 1")
-    figure.suptitle(title, **plain)
+    # At the usual size eight characters take an inch. White space of all kinds becomes one blank.
+    figure.suptitle(textwrap.shorten(title, int(8 * size[0]), placeholder=" …"), **plain)
     return figure
 
 
