@@ -7,8 +7,10 @@ also if it is the dog (der Hund), so from such a sentence nothing can be told. W
 have unlike genders, the German pronoun says which one is meant. Of those sentences of the pronoun
 challenge this counts in how many a head gives that noun more weight than the other one: in the
 encoder while it reads "it", and in cross-attention while the decoder writes the German pronoun.
-Beside it stands the same model before training. A coin would give 50 %. Last, how many of the
-sentences are translated with the right pronoun, by how many words lie between the noun and "it".
+Beside it stands the same model before training, and what always taking the nearer noun would give:
+a head that looks at a place and not at a meaning reaches that too. Where both nouns together get
+next to nothing, the comparison of the two says nothing. Last, how many of the sentences are
+translated with the right pronoun, by how many words lie between the noun and "it".
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import NamedTuple
 import torch
 import yaml
 
+from translate.decoding.streams import check_writable, write_whole
 from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.insight.attention import Kind, attention_maps
@@ -49,6 +52,7 @@ class Case(NamedTuple):
     right: str
     wrong: str
     between: int  # words between the right noun and "it"
+    nearer: bool  # the right noun is the nearer one
 
 
 def cases(path: Path = CHALLENGE, lexicon: Path = LEXICON) -> Iterator[Case]:
@@ -69,11 +73,12 @@ def cases(path: Path = CHALLENGE, lexicon: Path = LEXICON) -> Iterator[Case]:
         if len(meant) == 1:
             (other,) = set(nouns) - set(meant)
             between = len(before) - 1 - before.index(meant[0])
-            yield Case(source, target, pronouns[0], meant[0], other, between)
+            nearer = nouns[-1] == meant[0]
+            yield Case(source, target, pronouns[0], meant[0], other, between, nearer)
 
 
-def preferences(model: Transformer, tokenizer: Tokenizer, case: Case, kind: Kind) -> torch.Tensor:
-    """(L, H), True where a head gives the right noun more weight than the wrong one."""
+def noun_weights(model: Transformer, tokenizer: Tokenizer, case: Case, kind: Kind) -> torch.Tensor:
+    """(L, H, 2): what each head gives the right noun, and the wrong one."""
     layers = len(model.encoder if kind == "encoder" else model.decoder)
     source, target = tokenizer.encode(case.source), tokenizer.encode(case.target)
     found = []
@@ -82,8 +87,8 @@ def preferences(model: Transformer, tokenizer: Tokenizer, case: Case, kind: Kind
         asking = [word.lower() for word in maps.rows].index(
             "it" if kind == "encoder" else case.pronoun.lower()
         )
-        right, wrong = (maps.columns.index(noun) for noun in (case.right, case.wrong))
-        found.append(maps.weights[:, asking, right] > maps.weights[:, asking, wrong])
+        nouns = [maps.columns.index(noun) for noun in (case.right, case.wrong)]
+        found.append(maps.weights[:, asking, nouns])
     return torch.stack(found)
 
 
@@ -106,7 +111,11 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a run folder or checkpoint")
     parser.add_argument("--output", type=Path, help="a .png for the shares")
     args = parser.parse_args()
+    if args.output and args.output.suffix != ".png":
+        parser.error(f"--output {args.output}: its name must end in .png")
     try:
+        if args.output:
+            check_writable(args.output)
         translator = Translator.load(args.model)
     except UserError as error:
         sys.exit(f"pronouns: {error}")
@@ -114,21 +123,25 @@ def main() -> None:
     torch.manual_seed(1)
     untrained = Transformer(trained.config).eval()
     sentences = list(cases())
-    print(f'{len(sentences)} sentences with two nouns of unlike genders before one "it"')
+    nearer = sum(case.nearer for case in sentences) / len(sentences)
+    print(f'{len(sentences)} sentences with two nouns of unlike genders before one "it".')
+    print(f"Always the nearer noun: right in {nearer:.0%}.")
     shares = {}
     for kind, what in KINDS.items():
         print(f"\n{what}: share of sentences in which the right noun weighs more")
+        print("(and the weight of both nouns together, mean)")
         for name, model in (("trained", trained), ("untrained", untrained)):
-            preferred = torch.stack(
-                [preferences(model, tokenizer, case, kind) for case in sentences]
-            ).float()  # (N, L, H)
-            share = preferred.mean(dim=0)
+            weights = torch.stack(
+                [noun_weights(model, tokenizer, case, kind) for case in sentences]
+            )  # (N, L, H, 2)
+            preferred = (weights[..., 0] > weights[..., 1]).float()  # (N, L, H)
+            share, both = preferred.mean(dim=0), weights.sum(-1).mean(dim=0)  # (L, H)
             shares[f"{what}, {name}"] = share
-            some = preferred.amax(dim=(1, 2)).mean().item()
-            for layer, row in enumerate(share.tolist(), 1):
-                heads = "  ".join(f"{value:4.0%}" for value in row)
+            for layer, row in enumerate(zip(share.tolist(), both.tolist(), strict=True), 1):
+                heads = "  ".join(f"{x:4.0%} ({y:.2f})" for x, y in zip(*row, strict=True))
                 print(f"  {name:<9}  layer {layer}   heads {heads}")
-            print(f"  {name:<9}  some head    {some:.0%}")
+            some = preferred.amax(dim=(1, 2)).mean().item()
+            print(f"  {name:<9}  one at least of {share.numel()} heads   {some:.0%}")
     print("\ntranslations with the right pronoun, by the words between it and its noun")
     right = 0
     for each in by_distance(translator):
@@ -136,7 +149,7 @@ def main() -> None:
         right += round(each["right"] * each["count"])
     print(f"  together   {right} of {len(sentences)}")
     if args.output:
-        args.output.write_bytes(rendered(share_heatmap(shares), "png"))
+        write_whole(args.output, rendered(share_heatmap(shares), "png"))
 
 
 if __name__ == "__main__":

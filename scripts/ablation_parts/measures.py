@@ -22,8 +22,9 @@ HEADS = 4
 def gradient_by_distance(length: int = 48, draws: int = 32) -> dict[str, list[float]]:
     """The norm of d(last output)/d(input) by distance, over that at distance 0; 0 is the last.
 
-    Of untrained layers of the same width, the mean of several draws. The lesson: in attention every
-    token is one step away from every other one; in a recurrent net as many as lie between.
+    Of untrained layers of the same width, the root mean square of several draws. The lesson: in
+    attention every token is one step from every other one; in a recurrent net as many as lie
+    between.
     """
     found: dict[str, Tensor] = {}
     for name in ("self-attention", "GRU"):
@@ -47,7 +48,7 @@ def gradient_by_distance(length: int = 48, draws: int = 32) -> dict[str, list[fl
 def attention_cost(
     lengths: tuple[int, ...] = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096), repeats: int = 5
 ) -> dict[str, dict[str, list[float]]]:
-    """Seconds and numbers kept, of one self-attention over n tokens, forward and backward.
+    """Seconds and MiB of one self-attention over n tokens, forward and backward.
 
     "explicit" goes through the five stages and builds the (n, n) matrices, "fused" is PyTorch's
     kernel, which never does. Memory is that of the tensors that the backward pass needs.

@@ -204,3 +204,9 @@ def test_numbers_that_are_no_numbers_disagree():
     stages = run_stages(right, x)
     broken = {**stages, "weights": torch.full_like(stages["weights"], math.nan)}
     assert compare_stages(stages, broken).stage == "weights"
+
+
+def test_a_model_in_training_mode_is_refused(build, tokenizer):
+    model = build().train()
+    with pytest.raises(ValueError, match="training mode"):
+        model_trace(model, tokenizer, [5], [6], kind="cross", layer=0, head=0)

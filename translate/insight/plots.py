@@ -105,6 +105,6 @@ def share_heatmap(shares: Mapping[str, Tensor]) -> Figure:
         axes.set_yticks(range(share.shape[0]), [f"{layer + 1}" for layer in range(share.shape[0])])
         axes.set_xlabel("head")
         axes.set_ylabel("layer")
-        axes.set_title(name, fontsize="small", wrap=True)
+        axes.set_title(textwrap.fill(name, 26), fontsize="small")
     figure.colorbar(image, ax=list(grid), label="share of sentences")
     return figure

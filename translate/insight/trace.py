@@ -126,8 +126,13 @@ def model_trace(
     """Head `head` of layer `layer` (both from 0) of a trained model.
 
     `source` and `target` are ids without bos and eos: the encoder reads `source` and eos, the
-    decoder bos and `target`. The model must be in evaluation mode.
+    decoder bos and `target`.
+
+    Raises:
+        ValueError: the model is in training mode: dropout would change the numbers.
     """
+    if model.training:
+        raise ValueError("the model is in training mode: call eval() first")
     device = model.embedding.weight.device
     src = torch.tensor([[*source, tokenizer.eos_id]], device=device)
     tgt_in = torch.tensor([[tokenizer.bos_id, *target]], device=device)
