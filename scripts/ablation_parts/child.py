@@ -68,12 +68,12 @@ def main(name: str, runs: Path, result: Path) -> None:
         },
     }
     if tokenizer is not None:
-        translator = Translator(built[-1], tokenizer)
+        trained = built[-1]
+        translator = Translator(trained, tokenizer)
         found |= _compared(translator, pairs)
         torch.manual_seed(1)
-        untrained = Transformer(built[-1].config)
-        found["start"] = _inside(untrained, tokenizer, examples)
-        found["end"] = _inside(built[-1], tokenizer, examples)
+        found["start"] = _inside(Transformer(trained.config), tokenizer, examples)
+        found["end"] = _inside(trained, tokenizer, examples)
         if name == "baseline":
             found["pronouns"] = by_distance(translator)
     result.write_text(json.dumps(found))
