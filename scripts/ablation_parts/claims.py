@@ -86,9 +86,9 @@ def _inside(name: str, when: str) -> Callable[[Results], str]:
     def told(found: Results) -> str:
         without, with_it = found[name][when], found["baseline"][when]
         return (
-            f"scores up to {without['largest_score']:.2g} and a residual path of "
-            f"{without['residual']:.2g}, against {with_it['largest_score']:.2g} and "
-            f"{with_it['residual']:.2g}"
+            f"scores up to {without['largest_score']:.3g} and a residual path of "
+            f"{without['residual']:.3g}, against {with_it['largest_score']:.3g} and "
+            f"{with_it['residual']:.3g}"
         )
 
     return told

@@ -20,7 +20,8 @@ def write_page(folder: Path, results: dict[str, dict]) -> Path:
     lines = [
         "# What each part is for",
         "",
-        "Made by `python scripts/ablations.py`. Every variant is the same small model "
+        "Made by `python scripts/ablations.py` (with `--model RUN`, the last figure shows a fully "
+        "trained model too). Every variant is the same small model "
         "(`configs/ablation/baseline.yaml`) with one thing changed or taken away, trained for "
         "the same number of updates, with the same seed and no other: enough to see what a part "
         f"does, not how it ends. Validation losses within {MARGIN} count as equal. Solid: "
@@ -136,7 +137,7 @@ def _distance(folder: Path, found: dict[str, list[dict]]) -> list[str]:
             axes.text(place, bar["right"], bar["count"], ha="center", va="bottom", fontsize=7)
     axes.set(xlabel='words between "it" and its noun', ylabel="share with the right pronoun")
     axes.set_ylim(0, 1.1)
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper center")
     _save(figure, folder / "distance.png")
 
     def share(bars: list[dict]) -> float:
