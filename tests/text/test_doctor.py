@@ -343,3 +343,20 @@ def test_the_shipped_corpus_has_no_fault():
         for name in ("train", "valid", "test")
     }
     assert examine(files).faults == []
+
+
+def test_headings_after_a_source_without_pairs_are_one_fault(tmp_path):
+    parts = splits(tmp_path, {"a.tsv": text(["English\tGerman", *ROWS]), "b.tsv": b" \t \n"})
+    blank = ParallelFiles(tsv=tmp_path / "b.tsv")
+    report = examine({"train": [blank, parts["train"]]}, vocab_size=VOCAB_SIZE)
+    (fault,) = [fault for fault in report.faults if fault.kind == "headings"]
+    assert (fault.place, fault.count) == (f"{tmp_path / 'a.tsv'}:1", 1)
+
+
+def test_a_file_has_one_name_whatever_is_wrong_with_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.tsv").write_bytes(put(ROWS, 2, "Hi."))
+    Path("b.tsv").write_bytes(gzip.compress(text(ROWS))[:-9])
+    for name in ("a.tsv", "b.tsv", "c.tsv"):
+        report = examine({"train": ParallelFiles(tsv=Path(name))}, vocab_size=VOCAB_SIZE)
+        assert {fault.file for fault in report.faults} == {name}
