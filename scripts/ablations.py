@@ -4,7 +4,7 @@
 
 Trains small variants of one model side by side, one on each core (configs/ablation/*.yaml),
 measures how far gradients reach and what attention costs, and writes one page with figures and a
-table: FOLDER/README.md. Ten minutes on two cores. Each variant trains for a minute only, too short
+table: FOLDER/README.md. Five minutes on two cores. Each variant trains for a minute only, too short
 for pronouns: --model names a fully trained run, which then stands beside the baseline.
 """
 

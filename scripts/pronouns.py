@@ -18,18 +18,22 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy
 import torch
 import yaml
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from translate.decoding.streams import check_writable, write_whole
 from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.insight.attention import Kind, attention_maps
-from translate.insight.plots import rendered, share_heatmap
+from translate.insight.plots import rendered
 from translate.model.transformer import Transformer
 from translate.text.tokenizer import Tokenizer
 
@@ -104,6 +108,24 @@ def by_distance(translator: Translator) -> list[dict[str, float]]:
         {"words": words, "right": sum(right) / len(right), "count": len(right)}
         for words, right in sorted(found.items())
     ]
+
+
+def share_heatmap(shares: Mapping[str, torch.Tensor]) -> Figure:
+    """A panel of (layers, heads) for each entry, values from 0 to 1; 0.5, a coin's, is white."""
+    figure = Figure(figsize=(1.5 + 2.6 * len(shares), 3.0), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(1, len(shares), squeeze=False).ravel()
+    for axes, (name, share) in zip(grid, shares.items(), strict=True):
+        image = axes.imshow(share.numpy(), cmap="RdBu", vmin=0, vmax=1)
+        for (row, column), value in numpy.ndenumerate(share.numpy()):
+            axes.text(column, row, f"{value:.0%}", ha="center", va="center", fontsize="small")
+        axes.set_xticks(range(share.shape[1]), [f"{head + 1}" for head in range(share.shape[1])])
+        axes.set_yticks(range(share.shape[0]), [f"{layer + 1}" for layer in range(share.shape[0])])
+        axes.set_xlabel("head")
+        axes.set_ylabel("layer")
+        axes.set_title(textwrap.fill(name, 26), fontsize="small")
+    figure.colorbar(image, ax=list(grid), label="share of sentences")
+    return figure
 
 
 def main() -> None:

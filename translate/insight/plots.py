@@ -6,13 +6,11 @@ import io
 import math
 import textwrap
 import warnings
-from collections.abc import Mapping
 from typing import Literal
 
 import numpy
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from translate.insight.attention import AttentionMaps
 
@@ -90,21 +88,3 @@ def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
         warnings.filterwarnings("ignore", message=_NO_GLYPH)
         figure.savefig(buffer, format=kind)
     return buffer.getvalue()
-
-
-def share_heatmap(shares: Mapping[str, Tensor]) -> Figure:
-    """A panel of (layers, heads) for each entry, values from 0 to 1; 0.5, a coin's, is white."""
-    figure = Figure(figsize=(1.5 + 2.6 * len(shares), 3.0), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(1, len(shares), squeeze=False).ravel()
-    for axes, (name, share) in zip(grid, shares.items(), strict=True):
-        image = axes.imshow(share.numpy(), cmap="RdBu", vmin=0, vmax=1)
-        for (row, column), value in numpy.ndenumerate(share.numpy()):
-            axes.text(column, row, f"{value:.0%}", ha="center", va="center", fontsize="small")
-        axes.set_xticks(range(share.shape[1]), [f"{head + 1}" for head in range(share.shape[1])])
-        axes.set_yticks(range(share.shape[0]), [f"{layer + 1}" for layer in range(share.shape[0])])
-        axes.set_xlabel("head")
-        axes.set_ylabel("layer")
-        axes.set_title(textwrap.fill(name, 26), fontsize="small")
-    figure.colorbar(image, ax=list(grid), label="share of sentences")
-    return figure
