@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from translate.model.transformer import Transformer
 from translate.text.batching import Batch
@@ -61,6 +62,40 @@ def test_every_precision_gets_gradients_of_its_own_type(dtype):
     for ours, theirs in zip((hidden, weight), exact, strict=True):
         assert ours.grad.dtype == dtype
         torch.testing.assert_close(ours.grad.double(), theirs.grad, **rough)
+
+
+class MatrixProducts(TorchDispatchMode):
+    """Notes the types of the factors of every product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.types: list[torch.dtype] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if "mm" in str(function):
+            self.types += [factor.dtype for factor in args]
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_mixed_precision_multiplies_in_half_a_float_and_sums_in_a_whole_one(dtype, monkeypatch):
+    monkeypatch.setattr("translate.training.objective.CHUNK", 100)
+    hidden = torch.randn(300, 16, requires_grad=True)
+    weight = torch.randn(500, 16, requires_grad=True)
+    targets = torch.randint(500, (300,))
+    exact = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
+    with MatrixProducts() as products, torch.autocast("cpu", dtype):
+        mixed = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
+    assert products.types == [dtype, dtype] * 9  # three products a chunk
+    assert mixed.loss.dtype == torch.float32
+    torch.testing.assert_close(mixed.loss, exact.loss, rtol=1e-3, atol=0)
+    for ours, theirs in zip(
+        torch.autograd.grad(mixed.loss, (hidden, weight)),
+        torch.autograd.grad(exact.loss, (hidden, weight)),
+        strict=True,
+    ):
+        assert ours.dtype == torch.float32
+        assert float((ours - theirs).norm() / theirs.norm()) < 0.01
 
 
 @pytest.mark.parametrize("scale", [1e4, -1e4])

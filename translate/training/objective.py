@@ -52,6 +52,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         differentiate = any(ctx.needs_input_grad)
         exact = torch.promote_types(weight.dtype, torch.float32)  # sums need more than half a float
+        low = _product_type(weight)
         log_sums, right = hidden.new_zeros(2, dtype=exact).unbind()
         # The even part of q · logits is that of a mean piece; it needs no logits.
         mean_piece = weight.mean(dim=0)  # (D,)
@@ -59,10 +60,11 @@ class _LinearCrossEntropy(torch.autograd.Function):
         if differentiate:
             grad_hidden = torch.empty_like(hidden)
             grad_weight = (summed * (-smoothing / len(weight))).expand_as(weight).clone()
+        table = weight.to(low)
         for start in range(0, len(hidden), CHUNK):
             rows = hidden[start : start + CHUNK]
             pieces = targets[start : start + CHUNK, None]  # (n, 1)
-            logits = (rows @ weight.t()).to(exact)  # (n, D) @ (D, V) -> (n, V)
+            logits = (rows.to(low) @ table.t()).to(exact)  # (n, D) @ (D, V) -> (n, V)
             right += logits.gather(1, pieces).sum()
             highest = logits.amax(dim=1, keepdim=True)
             exponentials = logits.sub_(highest).exp_()  # never above 1
@@ -71,9 +73,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
             if differentiate:
                 # p - q without its even part, times `total`: that scales rows, not (n, V).
                 gradient = exponentials.scatter_add_(1, pieces, (smoothing - 1) * total)
-                gradient = gradient.to(weight.dtype)
-                grad_hidden[start : start + CHUNK] = gradient @ weight / total
-                grad_weight.addmm_(gradient.t(), (rows / total).to(weight.dtype))
+                gradient = gradient.to(low)
+                grad_hidden[start : start + CHUNK] = gradient @ table / total
+                grad_weight += gradient.t() @ (rows / total).to(low)
         if differentiate:
             ctx.save_for_backward(grad_hidden.sub_(smoothing * mean_piece), grad_weight)
         nll = log_sums - right
@@ -86,6 +88,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
         grad_hidden, grad_weight = ctx.saved_tensors
         return grad_hidden * grad_loss, grad_weight * grad_loss, None, None
+
+
+def _product_type(weight: Tensor) -> torch.dtype:
+    """The type matrices are multiplied in: under autocast not that of the weights."""
+    device = weight.device.type
+    automatic = torch.is_autocast_enabled(device)
+    return torch.get_autocast_dtype(device) if automatic else weight.dtype
 
 
 def r_drop(
