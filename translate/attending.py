@@ -74,7 +74,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     add_attention(parser, kind="cross", otherwise="the mean of all, or a panel for each")
     add_model(parser)
-    args = parser.parse_intermixed_args(argv)
+    args = parser.parse_mixed(argv)
     if args.output.suffix.lower() not in _ENDINGS:
         parser.error(f"--output {args.output}: its name must end in {', '.join(_ENDINGS)}")
     if not args.sentence.strip():

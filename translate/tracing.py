@@ -54,7 +54,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     add_attention(parser, kind="encoder", otherwise="1")
     add_model(parser)
-    args = parser.parse_intermixed_args(argv)
+    args = parser.parse_mixed(argv)
     if args.sentence is not None and not args.sentence.strip():
         parser.error("the sentence is blank")
     check_prefix(parser, args, "encoder")

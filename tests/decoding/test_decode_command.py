@@ -47,6 +47,14 @@ def test_several_sentences_share_a_prefix_or_have_one_each(decode):
     assert each[1] == "Nein\nGuten Morgen\n"
 
 
+@pytest.mark.parametrize("arguments", [["--", "No", "-h"], ["No", "--", "--steps"]])
+def test_a_sentence_that_begins_with_a_dash_comes_behind_two(checkpoint_file, capsys, arguments):
+    assert cli.main(["decode", "--model", str(checkpoint_file), *arguments]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "Nein"
+    assert second and "usage" not in second
+
+
 def test_what_a_reader_should_know_is_said_on_stderr(decode):
     _, out, err = decode("No", "Good morning", "--prefix", "Nein", "--prefix", "")
     assert out == "Nein\nGuten Morgen\n"

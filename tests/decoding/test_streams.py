@@ -38,6 +38,14 @@ def test_what_has_arrived_is_handed_on_before_more_is_asked_for():
             next(groups)
 
 
+@pytest.mark.parametrize("fault", [b"z\xff", b"z\0"])
+def test_the_lines_before_a_faulty_one_are_not_lost(fault):
+    groups = waiting_lines(io.BytesIO(b"eins\nzwei\n" + fault + b"\nvier\n"))
+    assert next(groups) == ["eins", "zwei"]
+    with pytest.raises(UserError, match="line 3: byte 2 is"):
+        next(groups)
+
+
 def test_a_character_cut_in_two_by_a_chunk_is_whole():
     text = ("ä" * 30_001 + "\n") * 5
     lines = [line for group in waiting_lines(io.BytesIO(text.encode())) for line in group]

@@ -19,6 +19,14 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
 
+    def parse_mixed(self, argv: Sequence[str]) -> argparse.Namespace:
+        """Options and sentences in any order; one that begins with a dash comes behind a "--".
+
+        `parse_intermixed_args` forgets what "--" protects, `parse_args` wants the sentences
+        together.
+        """
+        return self.parse_args(argv) if "--" in argv else self.parse_intermixed_args(argv)
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} ({self.prog} --help says more)\n")
 
@@ -26,7 +34,7 @@ class Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Read the command line behind `decode`; one that cannot be meant ends the program with 2."""
     parser = _parser()
-    args = parser.parse_intermixed_args(argv)
+    args = parser.parse_mixed(argv)
     if args.sentences and args.input:
         parser.error("give sentences or --input, not both")
     if args.steps and (args.input or args.output):

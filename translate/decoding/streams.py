@@ -19,20 +19,33 @@ def waiting_lines(stream: BinaryIO) -> Iterator[list[str]]:
     groups. `read1` is what makes it so: it returns what is there instead of filling a buffer.
 
     Only "\n" separates lines; the last one need not end in it. Raises UserError with the number
-    of a line that is not UTF-8 or holds a NUL byte.
+    of a line that is not UTF-8 or holds a NUL byte, after the lines before it.
     """
     count = 0
     rest = b""
     while chunk := stream.read1(_CHUNK):
         *lines, rest = (rest + chunk).split(b"\n")
         if lines:
-            yield [_decoded(line, count + number) for number, line in enumerate(lines, 1)]
+            yield from _decoded(lines, count + 1)
             count += len(lines)
     if rest:
-        yield [_decoded(rest, count + 1)]
+        yield from _decoded([rest], count + 1)
 
 
-def _decoded(line: bytes, number: int) -> str:
+def _decoded(lines: list[bytes], first: int) -> Iterator[list[str]]:
+    """All `lines` together; those before a faulty one, and then its fault."""
+    texts: list[str] = []
+    try:
+        for number, line in enumerate(lines, first):
+            texts.append(_text(line, number))
+    except UserError:
+        if texts:
+            yield texts
+        raise
+    yield texts
+
+
+def _text(line: bytes, number: int) -> str:
     if (nul := line.find(b"\0")) >= 0:
         raise UserError(
             f"standard input, line {number}: byte {nul + 1} is NUL, so this is UTF-16 or no text; "
