@@ -10,7 +10,8 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -181,10 +182,28 @@ def _translate(
     options = {"batch_size": args.batch_size, "max_new": args.max_new, "beam": args.beam}
     if args.length_penalty is not None:
         options["length_penalty"] = args.length_penalty
-    if args.n_best:
-        found = translator.n_best(sentences, prefixes, **options)
-        return [translations[: args.n_best] for translations in found]
-    return [[best] for best in translator.translate_detailed(sentences, prefixes, **options)]
+    with _progress(len(sentences) if args.input else 0) as options["progress"]:
+        if args.n_best:
+            found = translator.n_best(sentences, prefixes, **options)
+            return [translations[: args.n_best] for translations in found]
+        return [[best] for best in translator.translate_detailed(sentences, prefixes, **options)]
+
+
+@contextmanager
+def _progress(lines: int) -> Iterator[Callable[[int], None]]:
+    """What to tell how many more of so many `lines` are done: a bar where a person looks on."""
+    if not lines or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=lines, unit=" lines") as bar:
+
+        def advance(done: int) -> None:
+            with bar.get_lock():  # batches end on several threads
+                bar.update(done)
+
+        yield advance
 
 
 def _tell(name: str, translation: Translation) -> None:

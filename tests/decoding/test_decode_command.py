@@ -55,6 +55,19 @@ def test_a_sentence_that_begins_with_a_dash_comes_behind_two(checkpoint_file, ca
     assert second and "usage" not in second
 
 
+@pytest.mark.parametrize("search", [[], ["--beam", "2", "--n-best", "1"]])
+def test_a_file_shows_how_far_it_is_to_somebody_who_looks_on(
+    decode, tmp_path, monkeypatch, capsys, search
+):
+    (tmp_path / "in.txt").write_text("No\n\nGood morning\n" * 40)
+    arguments = [*search, "--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out")]
+    assert len(decode(*arguments)[2]) == 1  # the model's name
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = decode(*arguments)[2][-1]
+    assert "100%" in bar
+    assert "120/120" in bar
+
+
 def test_what_a_reader_should_know_is_said_on_stderr(decode):
     _, out, err = decode("No", "Good morning", "--prefix", "Nein", "--prefix", "")
     assert out == "Nein\nGuten Morgen\n"

@@ -28,6 +28,10 @@ from translate.text.tokenizer import WORD_START, Tokenizer
 SMALLEST_SHARE = 32
 
 
+def _untold(sentences: int) -> None:
+    """Nobody waits for news."""
+
+
 class Translator:
     """A model and its tokenizer, at work.
 
@@ -72,6 +76,7 @@ class Translator:
         max_new: int | None = None,
         beam: int = 1,
         length_penalty: float = LENGTH_PENALTY,
+        progress: Callable[[int], object] = _untold,
     ) -> list[Translation]:
         """Translate, in batches of similar length; the batches change nothing in the texts.
 
@@ -84,6 +89,7 @@ class Translator:
             beam: hypotheses of a sentence that are followed at a time; 1 is greedy search.
             length_penalty: how much the length of a hypothesis counts in its score, from 0 to
                 10 (`BeamSearch`). Greedy search compares no scores.
+            progress: told after each batch how many sentences it had, from any thread.
 
         Raises:
             UserError: a prefix that leaves the model no room.
@@ -94,7 +100,7 @@ class Translator:
                 return [[hypothesis] for hypothesis in self._greedy(jobs).run()]
             return BeamSearch(**self._options(jobs), beam=beam, length_penalty=length_penalty).run()
 
-        found = self._translate(sentences, prefixes, batch_size, max_new, search)
+        found = self._translate(sentences, prefixes, batch_size, max_new, search, progress)
         return [translations[0] for translations in found]
 
     def n_best(
@@ -106,6 +112,7 @@ class Translator:
         batch_size: int = 64,
         max_new: int | None = None,
         length_penalty: float = LENGTH_PENALTY,
+        progress: Callable[[int], object] = _untold,
     ) -> list[list[Translation]]:
         """Up to `beam` translations of each sentence, no two of the same text, the best first.
 
@@ -117,7 +124,7 @@ class Translator:
                 **self._options(jobs), beam=beam, length_penalty=length_penalty, wanted=beam
             ).run()
 
-        return self._translate(sentences, prefixes, batch_size, max_new, search)
+        return self._translate(sentences, prefixes, batch_size, max_new, search, progress)
 
     def _translate(
         self,
@@ -126,6 +133,7 @@ class Translator:
         batch_size: int,
         max_new: int | None,
         search: Callable[[list[_Job]], Sequence[Sequence[Hypothesis]]],
+        progress: Callable[[int], object],
     ) -> list[list[Translation]]:
         """Search in batches; of the hypotheses of a sentence, best first, those of unlike text."""
         if isinstance(sentences, str) or isinstance(prefixes, str):
@@ -147,10 +155,14 @@ class Translator:
         size = min(batch_size, max(SMALLEST_SHARE, -(-len(order) // workers)))
         batches = [order[start : start + size] for start in range(0, len(order), size)]
 
+        def translate_batch(batch: list[int]) -> Sequence[Sequence[Hypothesis]]:
+            found = search([jobs[index] for index in batch])
+            progress(len(batch))
+            return found
+
+        progress(len(jobs) - len(order))  # blank ones
         with evaluating(self.model):
-            results = in_parallel(
-                lambda batch: search([jobs[index] for index in batch]), batches, workers
-            )
+            results = in_parallel(translate_batch, batches, workers)
         for batch, result in zip(batches, results, strict=True):
             for index, hypotheses in zip(batch, result, strict=True):
                 by_text: dict[str, Translation] = {}
