@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from translate.model.transformer import Transformer
 from translate.text.batching import Batch
 from translate.training.module import TranslationModule
-from translate.training.objective import label_smoothed_cross_entropy, r_drop
+from translate.training.objective import label_smoothed_cross_entropy
 
 
 def assert_same_gradients(ours, theirs, inputs) -> None:
@@ -116,55 +113,6 @@ def test_no_target_at_all_costs_nothing_and_poisons_nothing():  # T06
     assert weight.grad.eq(0).all()
 
 
-def r_drop_in_full(hidden, weight, targets, smoothing: float, strength: float) -> torch.Tensor:
-    """Liang et al. 2021, equations 2 to 4, halved, of PyTorch's own parts."""
-    first, second = (torch.log_softmax(each @ weight.T, dim=1) for each in hidden)
-    forth = F.kl_div(second, first, log_target=True, reduction="sum")  # KL(first ‖ second)
-    back = F.kl_div(first, second, log_target=True, reduction="sum")
-    entropies = sum(
-        F.cross_entropy(each, targets, label_smoothing=smoothing, reduction="sum")
-        for each in (first, second)
-    )
-    return (entropies + strength * (forth + back) / 2) / 2
-
-
-@pytest.mark.parametrize(("smoothing", "strength"), [(0.0, 0.0), (0.1, 5.0), (0.4, 1.0)])
-@pytest.mark.parametrize("chunk", [2, 8, 1000])
-def test_r_drop_is_the_papers_and_so_are_its_gradients(smoothing, strength, chunk, monkeypatch):
-    monkeypatch.setattr("translate.training.objective.CHUNK", chunk)
-    hidden = torch.randn(2, 9, 6, requires_grad=True)
-    weight = torch.randn(23, 6, requires_grad=True)
-    targets = torch.randint(23, (9,))
-    ours = r_drop(hidden, weight, targets, smoothing, strength)
-    theirs = r_drop_in_full(hidden, weight, targets, smoothing, strength)
-    torch.testing.assert_close(ours.loss, theirs)
-    nll = F.cross_entropy((hidden @ weight.T).flatten(0, 1), targets.repeat(2), reduction="sum")
-    torch.testing.assert_close(ours.nll, nll / 2)
-    assert ours.count == 9
-    assert_same_gradients(ours.loss, theirs, (hidden, weight))
-
-
-def test_r_drop_of_two_that_agree_is_the_loss_of_one():
-    hidden, weight = torch.randn(9, 6), torch.randn(23, 6)
-    targets = torch.randint(23, (9,))
-    one = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
-    both = r_drop(torch.stack([hidden, hidden]), weight, targets, 0.1, strength=5.0)
-    torch.testing.assert_close(both.loss, one.loss)
-    torch.testing.assert_close(both.nll, one.nll)
-
-
-def test_r_drop_of_nothing_and_of_extreme_logits_is_finite():
-    weight = torch.eye(5).requires_grad_()
-    nothing = r_drop(torch.randn(2, 0, 5), weight, torch.zeros(0, dtype=torch.int64), 0.1, 5.0)
-    assert nothing.loss.item() == 0.0
-    hidden = torch.stack([torch.eye(5) * 1e4, torch.eye(5) * -1e4]).requires_grad_()
-    loss = r_drop(hidden, weight, torch.arange(5), 0.1, 5.0).loss
-    loss.backward()
-    assert loss.isfinite()
-    assert hidden.grad.isfinite().all()
-    assert weight.grad.isfinite().all()
-
-
 @pytest.fixture
 def module(model):
     module = TranslationModule(d_model=16)
@@ -200,25 +148,3 @@ def test_two_batches_cost_what_one_big_batch_costs(module):  # T08
     parts, whole = [loss([0]), loss([1, 2])], loss([0, 1, 2])
     torch.testing.assert_close(parts[0].loss + parts[1].loss, whole.loss)
     assert parts[0].count + parts[1].count == whole.count == 9
-
-
-def test_r_drop_draws_two_masks_in_training_and_none_in_validation(model):
-    module = TranslationModule(d_model=16, dropout=0.5, r_drop=5.0)
-    module.model = Transformer(dataclasses.replace(model.config, dropout=0.5))
-    src = torch.tensor([[4, 3], [4, 3]])
-    tgt_in = torch.tensor([[2, 5, 6, 7], [2, 8, 0, 0]])
-    tgt_out = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
-
-    def loss(rows: int, strength: float):
-        torch.manual_seed(1)
-        module.r_drop = strength
-        ids = (each.repeat(rows, 1) for each in (src, tgt_in, tgt_out))
-        return module.loss(Batch(*ids, None))
-
-    module.train()
-    twice, agreeing = loss(2, 0.0), loss(1, 5.0)  # the same masks, the rows in the same order
-    assert twice.count / 2 == agreeing.count == 6
-    torch.testing.assert_close(agreeing.nll, twice.nll / 2)
-    assert agreeing.loss > twice.loss / 2 + 0.01  # the two differ
-    module.eval()
-    assert loss(1, 5.0).loss == loss(1, 0.0).loss

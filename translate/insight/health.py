@@ -157,8 +157,8 @@ class Health:
             yield from self._once(
                 "overfitting",
                 f"validation loss turned: {val_nll:.2f} after a best of {self._best:.2f}, while "
-                f"training fell to {train_nll:.2f}: learned by heart; raise model.dropout, set "
-                "model.r_drop, bring more pairs, or stop earlier",
+                f"training fell to {train_nll:.2f}: learned by heart; raise model.dropout, "
+                "bring more pairs, or stop earlier",
             )
 
     def translations(

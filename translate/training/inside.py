@@ -28,7 +28,7 @@ from translate.text.batching import collate
 
 _SETTINGS = (
     *("optimizer", "peak_learning_rate", "muon_learning_rate", "warmup_steps", "weight_decay"),
-    *("label_smoothing", "r_drop"),
+    "label_smoothing",
 )
 _PROJECTED = 1000  # pieces for the projector: the first are the most frequent ones
 

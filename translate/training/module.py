@@ -15,7 +15,7 @@ from translate.errors import UserError
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.batching import Batch
 from translate.text.tokenizer import Tokenizer
-from translate.training.objective import Loss, label_smoothed_cross_entropy, r_drop
+from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import MuonAdamW
 from translate.training.parts import loss_in_parts
 from translate.training.resume import make_resumable
@@ -50,8 +50,6 @@ class TranslationModule(lightning.LightningModule):
         warmup_steps: updates until the peak.
         weight_decay: pull of the matrices towards zero, times the rate.
         label_smoothing: probability spread evenly over the vocabulary.
-        r_drop: how strongly two dropout masks of a sentence are to agree (Liang et al. 2021: 5);
-            0 for one mask. It regularises small corpora well, and a step takes twice the time.
 
     Raises:
         ValueError: with all contradictions among the settings, before any data is read.
@@ -73,7 +71,6 @@ class TranslationModule(lightning.LightningModule):
         warmup_steps: int = 200,
         weight_decay: float = 0.01,
         label_smoothing: float = 0.1,
-        r_drop: float = 0.0,
     ) -> None:
         super().__init__()
         self.shape: dict[str, Any] = {
@@ -93,7 +90,6 @@ class TranslationModule(lightning.LightningModule):
         self.warmup_steps = warmup_steps
         self.weight_decay = weight_decay
         self.label_smoothing = label_smoothing
-        self.r_drop = r_drop
         self._check_settings()
         self.tokenizer: Tokenizer
         self.model: Transformer
@@ -118,10 +114,6 @@ class TranslationModule(lightning.LightningModule):
             faults.append(f"weight_decay must be 0 or more, not {self.weight_decay}")
         if not 0 <= self.label_smoothing < 1:
             faults.append(f"label_smoothing must lie in [0, 1), not {self.label_smoothing}")
-        if self.r_drop < 0:
-            faults.append(f"r_drop must be 0 or more, not {self.r_drop}")
-        if self.r_drop > 0 and self.shape["dropout"] == 0:
-            faults.append("r_drop compares two dropout masks: set dropout above 0, or r_drop to 0")
         if faults:
             raise ValueError("; ".join(faults))
 
@@ -166,13 +158,8 @@ class TranslationModule(lightning.LightningModule):
         """Only the N real target positions meet the output layer, the dearest one of all."""
         real = batch.tgt_out != self.model.config.pad_id  # (B, T)
         weight, targets = self.model.embedding.weight, batch.tgt_out[real]  # (V, D), (N,)
-        if not (self.training and self.r_drop):
-            hidden = self.model.decode(batch.tgt_in, *self.model.encode(batch.src))  # (B, T, D)
-            return label_smoothed_cross_entropy(hidden[real], weight, targets, self.label_smoothing)
-        src, tgt_in = batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1)
-        hidden = self.model.decode(tgt_in, *self.model.encode(src))  # (2B, T, D)
-        both = hidden.unflatten(0, (2, -1))[:, real]  # (2, N, D)
-        return r_drop(both, weight, targets, self.label_smoothing, self.r_drop)
+        hidden = self.model.decode(batch.tgt_in, *self.model.encode(batch.src))  # (B, T, D)
+        return label_smoothed_cross_entropy(hidden[real], weight, targets, self.label_smoothing)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Returns the *sum* over tokens; `on_before_optimizer_step` divides by their count.

@@ -1,4 +1,4 @@
-"""What training minimises: label-smoothed cross entropy, alone or with R-Drop, as sums.
+"""What training minimises: label-smoothed cross entropy, as sums.
 
 N real target positions (padding is left out beforehand), D d_model, V vocabulary.
 """
@@ -95,79 +95,3 @@ def _product_type(weight: Tensor) -> torch.dtype:
     device = weight.device.type
     automatic = torch.is_autocast_enabled(device)
     return torch.get_autocast_dtype(device) if automatic else weight.dtype
-
-
-def r_drop(
-    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, strength: float
-) -> Loss:
-    """The same sentences under two dropout masks, which should say the same (Liang et al. 2021).
-
-    `hidden` (2, N, D) are the hidden states of both. The loss is the mean of both label-smoothed
-    cross entropies plus strength / 4 · (KL(p ‖ q) + KL(q ‖ p)) of their predictions p and q: half
-    the paper's, so that without a difference it is that of one mask and the rates stay right.
-    """
-    loss, nll = _RDrop.apply(hidden, weight, targets, smoothing, strength)
-    return Loss(loss, nll, len(targets))
-
-
-class _RDrop(torch.autograd.Function):
-    """Chunk by chunk, as `_LinearCrossEntropy`.
-
-    With t the smoothed target distribution, the gradients with respect to the logits of p are
-    p - t of the cross entropy, p · (log p - log q - KL(p ‖ q)) of KL(p ‖ q), and p - q of
-    KL(q ‖ p). In them log p - log q may be off by a number a row, so a difference of logits does.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, strength: float
-    ) -> tuple[Tensor, Tensor]:
-        differentiate = any(ctx.needs_input_grad)
-        exact = torch.promote_types(weight.dtype, torch.float32)
-        log_sums, right, divergence = hidden.new_zeros(3, dtype=exact).unbind()
-        mean_piece = weight.mean(dim=0)  # (D,)
-        summed = hidden.sum(dim=(0, 1))  # (D,)
-        if differentiate:
-            grad_hidden = torch.empty_like(hidden)
-            grad_weight = (summed * (-smoothing / 2 / len(weight))).expand_as(weight).clone()
-        for start in range(0, len(targets), CHUNK // 2):
-            chunk = slice(start, start + CHUNK // 2)
-            pieces = targets[chunk, None].expand(2, -1, 1)  # (2, n, 1)
-            rows = hidden[:, chunk]  # (2, n, D)
-            logits = (rows @ weight.t()).to(exact)  # (2, n, D) @ (D, V) -> (2, n, V)
-            right += logits.gather(2, pieces).sum()
-            apart = logits[0] - logits[1]  # (n, V), log p - log q but for a number a row
-            highest = logits.amax(dim=2, keepdim=True)
-            p, q = exponentials = logits.sub_(highest).exp_()  # both times their total
-            totals = exponentials.sum(dim=2, keepdim=True)  # (2, n, 1)
-            log_sums += (highest + totals.log()).sum()
-            under_p, under_q = torch.linalg.vecdot(exponentials, apart)[..., None] / totals
-            divergence += (under_p - under_q).sum()  # KL(p ‖ q) + KL(q ‖ p)
-            if differentiate:
-                # Without their even part, times `totals`: that scales rows, not (2, n, V).
-                share = strength / 4
-                ratio = totals[0] / totals[1]  # (n, 1)
-                apart.mul_(share)
-                of_p = (
-                    (apart + (0.5 + share * (1 - under_p))).mul_(p).addcmul_(q, ratio, value=-share)
-                )
-                of_q = (0.5 + share * (1 + under_q)) - apart
-                of_q.mul_(q).addcmul_(p, 1 / ratio, value=-share)
-                for i, gradient in enumerate((of_p, of_q)):
-                    gradient.scatter_add_(1, pieces[i], (smoothing - 1) / 2 * totals[i])
-                    gradient = gradient.to(weight.dtype)
-                    grad_hidden[i, chunk] = gradient @ weight / totals[i]
-                    grad_weight.addmm_(gradient.t(), (rows[i] / totals[i]).to(weight.dtype))
-        if differentiate:
-            ctx.save_for_backward(grad_hidden.sub_(smoothing / 2 * mean_piece), grad_weight)
-        nll = (log_sums - right) / 2
-        even = summed @ mean_piece
-        loss = (log_sums - (1 - smoothing) * right - smoothing * even) / 2
-        ctx.mark_non_differentiable(nll)
-        return loss + strength / 4 * divergence, nll
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        grad_hidden, grad_weight = ctx.saved_tensors
-        return grad_hidden * grad_loss, grad_weight * grad_loss, None, None, None
