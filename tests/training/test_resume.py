@@ -127,6 +127,17 @@ def scripted(monkeypatch, *bleus):
     monkeypatch.setattr("translate.training.callbacks.evaluate", evaluate)
 
 
+def test_patience_begins_when_a_model_has_begun_to_translate(run, settings, monkeypatch):
+    settings["trainer"]["max_epochs"] = 20
+    settings["early_stopping"] = {"patience": 2}
+    scripted(monkeypatch, *[0.0] * 5, 0.5, *[0.2] * 4, 8.0, 9.0, 9.0, 8.0, *[99.0] * 6)
+    outcome = run("fit", settings)
+    assert outcome.code == 0
+    assert outcome.out.startswith("best validation BLEU 9.00")
+    assert "stopped early: 2 validations without a better val/bleu" in outcome.err
+    assert outcome.checkpoint()["epoch"] == 13  # the fourteenth
+
+
 @pytest.mark.parametrize("checkpoint", ["best.ckpt", "last.ckpt"])
 def test_the_best_and_the_patience_survive_a_resume(run, settings, monkeypatch, checkpoint):  # T16
     settings["trainer"]["max_epochs"] = 2

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint, TQDMProgressBar
+from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint, TQDMProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
 from tqdm import tqdm
 
@@ -48,6 +48,17 @@ class ProgressBar(TQDMProgressBar):
         if "val/bleu" in values:
             shown["BLEU"] = f"{values['val/bleu']:.1f}"
         return shown
+
+
+class StopEarly(EarlyStopping):
+    """Patience begins when BLEU has left zero, where it stays for the first epochs of few pairs."""
+
+    BEGUN = 1.0  # BLEU
+
+    def on_validation_end(self, trainer, pl_module) -> None:
+        bleu = trainer.callback_metrics.get("val/bleu", self.BEGUN)
+        if self.monitor != "val/bleu" or max(bleu, self.best_score) >= self.BEGUN:
+            super().on_validation_end(trainer, pl_module)
 
 
 class TranslateValidation(Callback):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from jsonargparse import Namespace
 from lightning.pytorch import Trainer
-from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
@@ -20,7 +19,13 @@ from translate.decoding.bundle import Bundle, find_model, load_bundle
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
-from translate.training.callbacks import HEATMAPS, ProgressBar, TranslateValidation, checkpoints
+from translate.training.callbacks import (
+    HEATMAPS,
+    ProgressBar,
+    StopEarly,
+    TranslateValidation,
+    checkpoints,
+)
 from translate.training.curves import Curves
 from translate.training.data import TranslationData
 from translate.training.inside import LookInside
@@ -69,7 +74,7 @@ class TranslationCLI(LightningCLI):
         runs = Path("runs").absolute()  # so that a printed config means the same everywhere
         parser.add_argument("--name", type=str, help="folder in runs; default: the config's name")
         parser.add_argument("--runs", type=Path, default=runs, help="folder of all runs")
-        parser.add_lightning_class_args(EarlyStopping, "early_stopping")
+        parser.add_lightning_class_args(StopEarly, "early_stopping")
         parser.set_defaults(
             {
                 "early_stopping.monitor": "val/bleu",
