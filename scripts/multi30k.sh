@@ -8,13 +8,14 @@ set -euo pipefail
 
 corpus=data/multi30k
 
-# model of the training data, in the direction that follows: NAME SOURCE TARGET
+# teacher NAME SOURCE TARGET [OPTION ...]: a model of that direction, and what it makes of the text
 teacher() {
   local name="$1" source="$2" target="$3"
   shift 3
   if ! compgen -G "runs/$name/version_*/result.json" >/dev/null; then
     translate fit --config configs/multi30k-quick.yaml --name "$name" \
-      --data.train.source "$corpus/train.$source.gz" --data.train.target "$corpus/train.$target.gz" \
+      --data.train.source "$corpus/train.$source.gz" \
+      --data.train.target "$corpus/train.$target.gz" \
       --data.valid.source "$corpus/val.$source.gz" --data.valid.target "$corpus/val.$target.gz" "$@"
   fi
   if [ ! -e "$corpus/translated.$target" ]; then
