@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,16 @@ def test_a_run_says_nothing_but_its_own_lines(start):  # T09
         assert not line.strip() or line.lstrip().startswith((*ours, *bar)), line
     for shown in ("loss=", "rate=", "tokens/s=", "BLEU="):
         assert shown in err
+
+
+def test_the_bar_of_a_run_that_goes_on_inside_an_epoch_shows_where(start):
+    start("--trainer.max_epochs", "-1", "--trainer.max_steps", "6").communicate(timeout=120)
+    again = ("--ckpt_path", "runs/my", "--trainer.max_epochs", "3", "--trainer.max_steps", "-1")
+    _, err = start(*again).communicate(timeout=120)
+    bars = [line for line in err.replace("\r", "\n").splitlines() if "loss=" in line]
+    assert {bar[:8] for bar in bars} == {"Epoch 1:", "Epoch 2:"}
+    for bar in bars:
+        assert re.search(r" [024]/4 \[[^-]*, loss", bar), bar
 
 
 def test_ctrl_c_ends_in_one_line_and_exit_code_130(start, tmp_path):

@@ -36,6 +36,18 @@ class ProgressBar(TQDMProgressBar):
         with contextlib.redirect_stdout(sys.stderr):
             return super().init_validation_tqdm()
 
+    def on_train_start(self, trainer, pl_module) -> None:
+        """A run that goes on inside an epoch says which, and where, as one that began it would."""
+        super().on_train_start(trainer, pl_module)
+        if trainer.fit_loop.restarted_mid_epoch:  # Lightning starts no bar for such an epoch
+            self.on_train_epoch_start(trainer, pl_module)
+            bar = self.train_progress_bar
+            bar.n = bar.initial = trainer.fit_loop.epoch_loop.batch_progress.current.ready
+
+    def on_train_epoch_start(self, trainer, pl_module) -> None:
+        self.train_progress_bar.initial = 0  # before it is reset, which shows a rate
+        super().on_train_epoch_start(trainer, pl_module)
+
     def get_metrics(self, trainer, pl_module) -> dict[str, str]:
         values = trainer.progress_bar_metrics
         shown = {}
