@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import subprocess
 import sys
@@ -44,23 +45,37 @@ def run(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
+def shorten(config: Path, **trainer: int) -> None:
+    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
+    settings["trainer"] |= trainer
+    config.write_text(yaml.safe_dump(settings), encoding="utf-8")
+
+
 @pytest.mark.e2e
-def test_two_models_translate_the_text_for_a_third_and_are_not_trained_again(checkout):
-    small = ["--trainer.max_epochs", "2", "--data.vocab_size", "300", "--model.d_model", "16"]
-    small += ["--model.d_ff", "16", "--trainer.enable_progress_bar", "false"]
+def test_models_translate_the_text_for_others_which_go_on_with_it(checkout):
+    shorten(checkout / "configs" / "multi30k-quick.yaml", max_epochs=1, check_val_every_n_epoch=1)
+    shorten(checkout / "configs" / "multi30k.yaml", max_steps=60)
+    small = ["--data.vocab_size", "300", "--model.d_model", "16", "--model.d_ff", "16"]
+    small += ["--trainer.enable_progress_bar", "false", "--trainer.logger", "false"]
     first = run(checkout, *small)
     assert first.returncode == 0, first.stderr
 
     corpus, runs = checkout / "data" / "multi30k", checkout / "runs"
-    for language in ("en", "de"):
-        assert len((corpus / f"translated.{language}").read_text("utf-8").splitlines()) == PAIRS
-    names = ["multi30k-forward", "multi30k-backward", "multi30k"]
-    for name, source in zip(names, ("en", "de", "en"), strict=True):
-        settings = yaml.safe_load((runs / name / "version_0" / "config.yaml").read_text("utf-8"))
-        assert settings["data"]["valid"]["source"].endswith(f"val.{source}.gz")
-        assert settings["trainer"]["max_epochs"] == 2
+    teachers = {"forward": "de", **{f"teacher-{seed}": "de" for seed in (1, 2, 3)}}
+    teachers |= {"backward": "en", "backward-2": "en"}
+    for name, language in teachers.items():
+        assert len((corpus / f"{name}.{language}").read_text("utf-8").splitlines()) == PAIRS
+    for name in (*teachers, "1", "2", "3"):
+        settings = yaml.safe_load((runs / f"multi30k-{name}/version_0/config.yaml").read_text())
+        source = "de" if teachers.get(name) == "en" else "en"
+        assert settings["data"]["valid"]["source"].endswith(f"val.{source}.gz"), name
+        assert settings["seed_everything"] == int(name[-1] if name[-1].isdigit() else "1")
+    steps = {}
+    for name in ("teacher-1", "1"):
+        result = json.loads((runs / f"multi30k-{name}/version_0/result.json").read_text())
+        steps[name] = result["steps"]
+    assert steps["1"] == 60 > steps["teacher-1"]
+    assert f"going on after {steps['teacher-1']} updates: runs/multi30k-teacher-1" in first.stderr
 
-    second = run(checkout, *small, "--seed_everything", "2")
-    assert second.returncode == 0, second.stderr
-    versions = [len(list((runs / name).glob("version_*"))) for name in names]
-    assert versions == [1, 1, 2]
+    second = run(checkout, *small)
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
