@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Trains configs/multi30k.yaml from start to end, with seeds 1, 2 and 3, in three rounds (what each
 # is good for: docs/quality.md). Two models of the pairs, one each way, translate the training
-# text; three learn from the pairs and both translations, and translate it again; these three then
-# go on with all that was translated. Needs the corpus in data/multi30k/. Arguments go to every
-# training (--trainer.precision bf16-mixed). What is there already is not made again: after an
-# interruption, give the command that it printed, and start this script once more.
+# text; three learn from the pairs and both translations, and translate it again; the same three
+# then go on for a little with what all of them wrote. Needs the corpus in data/multi30k/. Arguments
+# go to every training (--trainer.precision bf16-mixed). What is there already is not made again:
+# after an interruption, give the command that it printed, and start this script once more.
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"
 
@@ -16,12 +16,6 @@ model() {
   if ! compgen -G "runs/multi30k-$1/version_*/result.json" >/dev/null; then
     translate fit --name "multi30k-$1" "${@:2}" ${options[@]+"${options[@]}"}
   fi
-}
-
-# backward NAME OPTION ...: one from German to English, with the quick config
-backward() {
-  model "$1" --config configs/multi30k-quick.yaml \
-    --data.valid.source "$corpus/val.de.gz" --data.valid.target "$corpus/val.en.gz" "${@:2}"
 }
 
 # translation NAME SOURCE TARGET: what that model makes of the training text
@@ -37,19 +31,16 @@ pairs() { echo "{source: $corpus/$1, target: $corpus/$2}"; }
 
 model forward --config configs/multi30k-quick.yaml
 translation forward en de
-given="$(pairs train.de.gz train.en.gz)"
-backward backward --data.train "[$given]"
+model backward --config configs/multi30k-quick.yaml \
+  --data.train "[$(pairs train.de.gz train.en.gz)]" \
+  --data.valid.source "$corpus/val.de.gz" --data.valid.target "$corpus/val.en.gz"
 translation backward de en
 
-backward backward-2 --seed_everything 2 --model.dropout 0.15 \
-  --trainer.max_epochs 3 --trainer.check_val_every_n_epoch 3 \
-  --data.train "[$given, $(pairs forward.de train.en.gz), $(pairs train.de.gz backward.en)]"
-translation backward-2 de en
 given="$(pairs train.en.gz train.de.gz)"
+translated="$(pairs train.en.gz forward.de), $(pairs backward.en train.de.gz)"
 for seed in 1 2 3; do
   model "teacher-$seed" --config configs/multi30k.yaml --seed_everything "$seed" \
-    --trainer.max_epochs 10 --trainer.max_steps=-1 \
-    --data.train "[$given, $(pairs train.en.gz forward.de), $(pairs backward.en train.de.gz)]"
+    --data.train "[$given, $translated]" --trainer.max_epochs 10 --trainer.max_steps=-1
   translation "teacher-$seed" en de
 done
 
