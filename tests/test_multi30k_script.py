@@ -69,6 +69,7 @@ def test_models_translate_the_text_for_others_which_go_on_with_it(checkout):
         settings = yaml.safe_load((runs / f"multi30k-{name}/version_0/config.yaml").read_text())
         source = "de" if teachers.get(name) == "en" else "en"
         assert settings["data"]["valid"]["source"].endswith(f"val.{source}.gz"), name
+        assert settings["model"]["d_model"] == 16  # arguments reach every training
         assert settings["seed_everything"] == int(name[-1] if name[-1].isdigit() else "1")
     steps = {}
     for name in ("teacher-1", "1"):
