@@ -29,11 +29,11 @@ import yaml
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from translate.decoding.streams import check_writable, write_whole
 from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.insight.attention import Kind, attention_maps
 from translate.insight.plots import rendered
+from translate.io import check_writable, write_whole
 from translate.model.transformer import Transformer
 from translate.text.tokenizer import Tokenizer
 

@@ -12,7 +12,7 @@ from translate.decoding.beam import BeamSearch
 from translate.decoding.prefix import Prefix
 from translate.decoding.search import GreedySearch
 from translate.model.transformer import Transformer, TransformerConfig
-from translate.text.batching import Batch
+from translate.training.batching import Batch
 from translate.training.module import TranslationModule
 
 V = 1009  # no other size here, so that logits are known by it

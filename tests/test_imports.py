@@ -12,13 +12,15 @@ import translate
 
 PACKAGE = Path(translate.__file__).parent
 
-# What each room may import from. Text and model stand on the ground and do not know each other.
+# What each package may import from. Text and model do not know each other.
 BELOW = {
     "text": set(),
     "model": set(),
-    "insight": {"text", "model"},
-    "decoding": {"text", "model", "insight"},
-    "training": {"text", "model", "insight", "decoding"},
+    "decoding": {"text", "model"},
+    "insight": {"text", "model", "decoding"},
+    "evaluation": {"text", "model", "decoding"},
+    "training": {"text", "model", "decoding", "insight", "evaluation"},
+    "commands": {"text", "model", "decoding", "insight", "evaluation", "training"},
 }
 HEAVY = {"lightning", "jsonargparse", "sacrebleu", "tensorboard"}
 

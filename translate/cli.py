@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from translate import __version__
-from translate.decoding.arguments import Parser
+from translate.commands.options import Parser
 from translate.errors import UsageError, UserError
 
 if TYPE_CHECKING:
@@ -46,19 +46,19 @@ def main(argv: Sequence[str]) -> int:
     command = parser.parse_args(argv[:1]).command
     try:
         if command in _TRAINING:
-            from translate.training.fit import main as train
+            from translate.training.cli import main as train
 
             return train(list(argv))
         if command == "attend":
-            from translate.attending import main as attend
+            from translate.commands.attend import main as attend
 
             return attend(argv[1:])
         if command == "trace":
-            from translate.tracing import main as trace
+            from translate.commands.trace import main as trace
 
             return trace(argv[1:])
         if command == "check":
-            from translate.checking import main as check
+            from translate.commands.check import main as check
 
             return check(argv[1:])
         return decode(argv[1:])
@@ -112,17 +112,17 @@ def _front_parser() -> Parser:
 
 def decode(argv: Sequence[str]) -> int:
     """`translate decode`: sentences from arguments, a file or standard input."""
-    from translate.decoding.arguments import parse
-    from translate.decoding.streams import check_writable, write_whole
+    from translate.commands.options import parse
+    from translate.io import check_writable, write_whole
 
     args = parse(argv)
     if args.output:
         check_writable(args.output)
     groups = _sentence_groups(args)
 
-    from translate.decoding.bundle import find_model
+    from translate.commands.steps import show
+    from translate.decoding.checkpoint import find_model
     from translate.decoding.translator import Translator
-    from translate.stepping import show
 
     path = find_model(args.model)
     _say(f"model {path}")
@@ -163,7 +163,7 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
 
         return [read_lines(args.input)]
 
-    from translate.decoding.streams import waiting_lines
+    from translate.io import waiting_lines
 
     if sys.stdin is None:
         raise UsageError("standard input is closed: give sentences, or a file with --input")

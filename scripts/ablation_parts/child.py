@@ -21,11 +21,11 @@ from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.insight.measure import inspect
 from translate.model.transformer import Transformer
-from translate.text.batching import Example, collate
 from translate.text.corpus import Pair
 from translate.text.tokenizer import Tokenizer
-from translate.training.fit import TranslationCLI
-from translate.training.messages import silence_lightning
+from translate.training.batching import Example, collate
+from translate.training.cli import TranslationCLI
+from translate.training.config_errors import silence_lightning
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs/ablation"

@@ -20,7 +20,7 @@ from benchmark_parts.data import SEED, SMOOTHING
 from benchmark_parts.memory import MIB, forget_peak, peak_bytes, resident_bytes
 from translate.model import attention
 from translate.model.transformer import Transformer, TransformerConfig
-from translate.text.batching import Batch
+from translate.training.batching import Batch
 from translate.training.module import TranslationModule
 
 HEAD_DIM = 32

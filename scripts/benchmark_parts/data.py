@@ -110,9 +110,9 @@ def save_batches(corpus: Corpus, file: Path, *, max_tokens: int, count: int) -> 
     """
     import torch
 
-    from translate.text.batching import TokenBatchSampler, collate, encode_pairs
     from translate.text.corpus import Pair
     from translate.text.tokenizer import Tokenizer
+    from translate.training.batching import TokenBatchSampler, collate, encode_pairs
 
     tokenizer = Tokenizer.load(corpus.tokenizer)
     sides = [side.read_text("utf-8").removesuffix("\n").split("\n") for side in corpus.train]

@@ -61,8 +61,8 @@ def fit(settings: dict[str, Any]) -> dict[str, Any]:
 
     from translate.training import module as training_module
     from translate.training.callbacks import ProgressBar
-    from translate.training.curves import Curves
-    from translate.training.fit import main as translate_fit
+    from translate.training.cli import main as translate_fit
+    from translate.training.logger import Curves
 
     TranslationModule = training_module.TranslationModule
     watch = Stopwatch()

@@ -29,7 +29,7 @@ def export(checkpoint: Path, file: Path, tokenizer: Path) -> dict[str, Any]:
     """
     import torch
 
-    from translate.decoding.bundle import load_bundle
+    from translate.decoding.checkpoint import load_bundle
     from translate.model.layers import sinusoidal_positions
 
     bundle = load_bundle(checkpoint)

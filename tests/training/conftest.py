@@ -19,7 +19,7 @@ import yaml
 from lightning.pytorch import Callback
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from translate.training.fit import TranslationCLI, main
+from translate.training.cli import TranslationCLI, main
 
 WORDS = [("cat", "Katze"), ("house", "Haus"), ("tree", "Baum"), ("day", "Tag"), ("man", "Mann")]
 PLACES = [("here", "hier"), ("there", "dort"), ("at home", "zu Hause"), ("in the sun", "im Licht")]

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from translate.decoding.translation import Translation
+from translate.evaluation.evaluate import evaluate
 from translate.text.corpus import Pair, ParallelFiles
-from translate.training.evaluate import evaluate
 
 
 class Echo:

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from translate.text.batching import Batch
+from translate.training.batching import Batch
 from translate.training.module import TranslationModule
 from translate.training.objective import label_smoothed_cross_entropy
 

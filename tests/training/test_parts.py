@@ -10,8 +10,8 @@ from torch.testing import assert_close
 
 from translate.model.layers import Dropout, drawing_from
 from translate.model.transformer import Transformer
-from translate.text.batching import Batch
 from translate.training import parts
+from translate.training.batching import Batch
 from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.parts import how_many, loss_in_parts, split
 

@@ -11,8 +11,8 @@ import pytest
 
 from translate.decoding.translation import Translation
 from translate.errors import UserError
+from translate.evaluation.report import other_pairs, report
 from translate.text.corpus import Pair
-from translate.training.report import other_pairs, report
 
 ENGLISH = ["The cat and the house are here.", "The tree is there.", "The day and the man."]
 GERMAN = ["Katze und Haus sind hier.", "Der Baum ist dort.", "Tag und Mann."]

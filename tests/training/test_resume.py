@@ -9,9 +9,9 @@ import pytest
 import torch
 import yaml
 
-from translate.training.evaluate import Evaluation
+from translate.evaluation.evaluate import Evaluation
+from translate.evaluation.scores import Metric, Scores
 from translate.training.resume import Resumed
-from translate.training.scores import Metric, Scores
 
 
 def train(run, watcher, settings, *args):

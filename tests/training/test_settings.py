@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from translate.training.fit import main
+from translate.training.cli import main
 
 
 def printed(*args) -> str:

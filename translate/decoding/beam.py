@@ -12,12 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translate.decoding.arguments import MAX_BEAM, MAX_LENGTH_PENALTY
+from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY, normalised_score
 from translate.decoding.search import Hypothesis, Search, evaluating, least_moved
 from translate.model.transformer import Transformer
-
-# The length penalty that is used unless another is given.
-LENGTH_PENALTY = 1.0
 
 
 @dataclass
@@ -165,7 +162,9 @@ class BeamSearch(Search):
             beam.running = [each for each in beam.running if self._best_possible(each) > to_beat]
 
     def _score(self, hypothesis: ScoredHypothesis, length: int) -> float:
-        return hypothesis.log_probability / hypothesis.chosen(length) ** self._length_penalty
+        return normalised_score(
+            hypothesis.log_probability, hypothesis.chosen(length), self._length_penalty
+        )
 
     def _best_possible(self, hypothesis: ScoredHypothesis) -> float:
         """No continuation can have a better score: see the class."""

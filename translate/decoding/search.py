@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from translate.decoding.incremental import Seats
 from translate.decoding.parallel import threads_of
 from translate.decoding.prefix import Prefix
-from translate.model.cache import Seats
 from translate.model.transformer import AttentionRecord, Transformer
 
 

@@ -11,14 +11,15 @@ from typing import Any
 
 import torch
 
-from translate.decoding.beam import LENGTH_PENALTY, BeamSearch
-from translate.decoding.bundle import find_model, load_bundle
+from translate.decoding.beam import BeamSearch
+from translate.decoding.checkpoint import find_model, load_bundle
 from translate.decoding.parallel import in_parallel
 from translate.decoding.prefix import PieceIndex, Prefix
+from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.search import GreedySearch, Hypothesis, evaluating
-from translate.decoding.steps import Steps
 from translate.decoding.translation import Translation, shortened
 from translate.errors import UserError
+from translate.insight.steps import Steps
 from translate.model.transformer import Transformer
 from translate.text.normalize import normalize
 from translate.text.tokenizer import WORD_START, Tokenizer

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from translate.decoding.incremental import DecoderCache
 from translate.model.attention import Stages, project, side_by_side
-from translate.model.cache import DecoderCache
 from translate.model.layers import (
     DecoderBlock,
     Dropout,

@@ -11,11 +11,11 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from tqdm import tqdm
 
 from translate.decoding.translator import Translator
+from translate.evaluation.evaluate import evaluate
+from translate.evaluation.scores import Scores
 from translate.insight.attention import attention_maps
 from translate.insight.plots import attention_heatmap, pixels
 from translate.text.normalize import normalize
-from translate.training.evaluate import evaluate
-from translate.training.scores import Scores
 
 # A first sentence, one whose "it" must look back, and a question.
 HEATMAPS = (

@@ -12,20 +12,20 @@ import torch
 from torch.utils.data import DataLoader
 
 from translate.errors import UsageError, UserError
-from translate.text.batching import (
-    Example,
-    TokenBatchSampler,
-    collate,
-    encode_pairs,
-    keep_fitting,
-)
 from translate.text.corpus import Corpus, Pair, ParallelFiles, named_sources, read_corpus
 from translate.text.doctor import compare
 from translate.text.faults import WARNING, Fault, Findings
 from translate.text.filters import Filters, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
-from translate.training.messages import say
+from translate.training.batching import (
+    Example,
+    TokenBatchSampler,
+    collate,
+    encode_pairs,
+    keep_fitting,
+)
+from translate.training.config_errors import say
 
 Sources = ParallelFiles | list[ParallelFiles]
 

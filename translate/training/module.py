@@ -10,11 +10,11 @@ import lightning
 import torch
 from torch import Tensor
 
-from translate.decoding.bundle import checkpoint_entry
+from translate.decoding.checkpoint import checkpoint_entry
 from translate.errors import UserError
 from translate.model.transformer import Transformer, TransformerConfig
-from translate.text.batching import Batch
 from translate.text.tokenizer import Tokenizer
+from translate.training.batching import Batch
 from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import MuonAdamW
 from translate.training.parts import loss_in_parts

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 
 from translate.decoding.parallel import in_parallel
 from translate.model.layers import drawing_from
-from translate.text.batching import Batch
+from translate.training.batching import Batch
 from translate.training.objective import Loss
 
 # Padded tokens of a part, at least. Parts of 2,000 take as long as the whole on idle cores, smaller

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from translate.decoding.bundle import Bundle, find_model, load_bundle
+from translate.decoding.checkpoint import Bundle, find_model, load_bundle
 from translate.errors import UsageError, UserError
-from translate.training.run import version_number
+from translate.training.run_folder import version_number
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from translate.decoding.bundle import find_model, load_bundle
+from translate.decoding.checkpoint import find_model, load_bundle
 from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.text.tokenizer import Tokenizer

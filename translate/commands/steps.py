@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from translate.decoding.steps import Steps, WordStep
     from translate.decoding.translation import Translation
+    from translate.insight.steps import Steps, WordStep
 
 _HEADINGS = ("word", "probability", "next best", "attended most")
 _SMALLEST = 0.001  # a candidate less likely than that is not shown

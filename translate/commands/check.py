@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from translate.decoding.arguments import Parser
+from translate.commands.options import Parser
 from translate.errors import UsageError
 from translate.text import doctor
 from translate.text.corpus import ParallelFiles
@@ -98,7 +98,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     from jsonargparse import ArgumentParser
 
     from translate.training import config_types  # noqa: F401 (registers the type of a path)
-    from translate.training.messages import explain
+    from translate.training.config_errors import explain
 
     try:
         config = yaml.safe_load(read_bytes(path, "--config").decode("utf-8-sig"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from translate.decoding.streams import check_writable, waiting_lines, write_whole
 from translate.errors import UserError
+from translate.io import check_writable, waiting_lines, write_whole
 
 
 def test_only_newlines_separate_lines_and_the_last_needs_none():

@@ -10,7 +10,7 @@ import pytest
 
 COUNT = """
 import resource, sys, threading, torch
-from translate.training.memory import keep_freed_memory
+from translate.training.allocator import keep_freed_memory
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
 def step():
@@ -42,7 +42,7 @@ def test_a_step_takes_the_memory_of_the_step_before():
 
 
 def test_other_c_libraries_are_left_alone(monkeypatch):
-    from translate.training import memory
+    from translate.training import allocator
 
-    monkeypatch.setattr(memory.platform, "libc_ver", lambda: ("", ""))
-    assert memory.keep_freed_memory() is False
+    monkeypatch.setattr(allocator.platform, "libc_ver", lambda: ("", ""))
+    assert allocator.keep_freed_memory() is False

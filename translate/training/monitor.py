@@ -24,7 +24,7 @@ from translate.insight.measure import (
     update_ratios,
 )
 from translate.model.transformer import Transformer
-from translate.text.batching import collate
+from translate.training.batching import collate
 
 _SETTINGS = (
     *("optimizer", "peak_learning_rate", "muon_learning_rate", "warmup_steps", "weight_decay"),

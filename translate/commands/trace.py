@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from translate.attending import add_attention, check_prefix, look
-from translate.decoding.arguments import Parser, add_model, positive, utf8
+from translate.commands.attend import add_attention, check_prefix, look
+from translate.commands.options import Parser, add_model, positive, utf8
 from translate.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from translate.decoding.arguments import Parser, add_model, path, positive, utf8
+from translate.commands.options import Parser, add_model, path, positive, utf8
 from translate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     """Write the picture; the translation that it belongs to is printed."""
     args = _parse(argv)
 
-    from translate.decoding.streams import check_writable, write_whole
+    from translate.io import check_writable, write_whole
 
     check_writable(args.output)
     looked = look(args, "cross")
@@ -136,7 +136,7 @@ def look(args: argparse.Namespace, kind: Kind) -> Looked:
         UsageError: a layer or a head that the model does not have.
         UserError: no such model.
     """
-    from translate.decoding.bundle import find_model
+    from translate.decoding.checkpoint import find_model
     from translate.decoding.translator import Translator
 
     place = find_model(args.model)

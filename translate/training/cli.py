@@ -14,11 +14,13 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.beam import LENGTH_PENALTY
-from translate.decoding.bundle import Bundle, find_model, load_bundle
+from translate.decoding.checkpoint import Bundle, find_model, load_bundle
+from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
+from translate.evaluation.report import other_pairs, report, report_challenges
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
+from translate.training.allocator import keep_freed_memory
 from translate.training.callbacks import (
     HEATMAPS,
     ProgressBar,
@@ -26,16 +28,14 @@ from translate.training.callbacks import (
     TranslateValidation,
     checkpoints,
 )
-from translate.training.curves import Curves
+from translate.training.config_errors import explain, say, sections, silence_lightning
 from translate.training.data import TranslationData
-from translate.training.inside import LookInside
-from translate.training.limits import check_early_stopping, check_search, check_trainer
-from translate.training.memory import keep_freed_memory
-from translate.training.messages import explain, say, sections, silence_lightning
+from translate.training.logger import Curves
 from translate.training.module import TranslationModule
-from translate.training.report import other_pairs, report, report_challenges
+from translate.training.monitor import LookInside
 from translate.training.resume import Resumed
-from translate.training.run import RunFolder
+from translate.training.run_folder import RunFolder
+from translate.training.settings import check_early_stopping, check_search, check_trainer
 
 
 class TranslationCLI(LightningCLI):

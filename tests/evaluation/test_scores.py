@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 
 from translate.errors import UserError
-from translate.training.scores import copied, copying, repeats_itself, score
+from translate.evaluation.scores import copied, copying, repeats_itself, score
 
 REFERENCES = ["Das ist ein Beispiel.", "Die Katze schläft im Haus.", "Wir gehen heute nach Hause."]
 
@@ -51,7 +51,7 @@ def test_the_interval_shrinks_with_the_root_of_the_number_of_sentences():
 
 
 def test_a_large_set_has_fewer_resamples_and_says_so(monkeypatch):
-    monkeypatch.setattr("translate.training.scores._DRAWN_SENTENCES", 120)
+    monkeypatch.setattr("translate.evaluation.scores._DRAWN_SENTENCES", 120)
     assert "bs:40|" in score(REFERENCES, REFERENCES, full=True).metrics["chrF"].signature
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from translate.decoding.beam import LENGTH_PENALTY
+from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.translation import Translation
 from translate.decoding.translator import Translator
+from translate.evaluation.scores import Scores, copied, copying, mix_ups, repeats_itself, score
 from translate.text.corpus import Pair
-from translate.training.scores import Scores, copied, copying, mix_ups, repeats_itself, score
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-# Of every beam search, that of `translate test` too. More hypotheses than this take hours or all
-# memory and find nothing better; a higher power of the length leaves nothing of the probabilities.
-MAX_BEAM = 1000
-MAX_LENGTH_PENALTY = 10
+from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
 
 
 class Parser(argparse.ArgumentParser):

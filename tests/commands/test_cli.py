@@ -55,7 +55,7 @@ def training(monkeypatch):
         return outcome
 
     outcomes = []
-    monkeypatch.setitem(sys.modules, "translate.training.fit", types.SimpleNamespace(main=main))
+    monkeypatch.setitem(sys.modules, "translate.training.cli", types.SimpleNamespace(main=main))
     return given, outcomes
 
 

@@ -138,7 +138,7 @@ def test_a_blank_sentence_is_refused(attend, capsys):
 
 
 def test_help_needs_no_torch(capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "translate.attending", raising=False)
+    monkeypatch.delitem(sys.modules, "translate.commands.attend", raising=False)
     with pytest.raises(SystemExit) as stop:
         cli.main(["attend", "--help"])
     assert stop.value.code == 0

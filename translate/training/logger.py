@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from lightning.pytorch.loggers import TensorBoardLogger
 
-from translate.training.run import RunFolder
+from translate.training.run_folder import RunFolder
 
 
 class Curves(TensorBoardLogger):

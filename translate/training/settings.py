@@ -6,7 +6,7 @@ from typing import Any
 
 from lightning.pytorch import Trainer
 
-from translate.decoding.arguments import MAX_BEAM, MAX_LENGTH_PENALTY
+from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.errors import UsageError
 from translate.training.module import VALIDATION_METRICS
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 from translate.errors import UserError
-from translate.text.batching import (
+from translate.text.corpus import Pair
+from translate.text.tokenizer import Tokenizer
+from translate.training.batching import (
     Example,
     TokenBatchSampler,
     collate,
     encode_pairs,
     keep_fitting,
 )
-from translate.text.corpus import Pair
-from translate.text.tokenizer import Tokenizer
 
 PAD, BOS, EOS = 0, 2, 3
 collate_ids = partial(collate, pad_id=PAD, bos_id=BOS, eos_id=EOS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from translate.training.messages import explain
+from translate.training.config_errors import explain
 
 KNOWN = ["model.d_model", "model.peak_learning_rate", "trainer.max_epochs", "data.train.tsv"]
 

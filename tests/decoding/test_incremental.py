@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from translate.decoding.incremental import DecoderCache, Seats
 from translate.model.attention import project, side_by_side
-from translate.model.cache import DecoderCache, Seats
 from translate.model.layers import DecoderBlock
 from translate.model.masks import padding_mask
 

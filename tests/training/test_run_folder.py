@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from translate.errors import UserError
-from translate.training.run import RunFolder
+from translate.training.run_folder import RunFolder
 
 
 def test_versions_count_on_from_the_highest(tmp_path):  # B04

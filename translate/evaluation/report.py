@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from translate.decoding.streams import write_whole
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
+from translate.evaluation.evaluate import Evaluation, evaluate
+from translate.io import write_whole
 from translate.text.corpus import Pair, ParallelFiles
-from translate.training.evaluate import Evaluation, evaluate
-from translate.training.messages import say
-from translate.training.run import RunFolder
+from translate.training.config_errors import say
+from translate.training.run_folder import RunFolder
 
 
 def other_pairs(source: Path | None, reference: Path | None) -> list[Pair] | None:

@@ -16,7 +16,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from translate.decoding.bundle import version_number
+from translate.decoding.checkpoint import version_number
 from translate.errors import UsageError, UserError
 
 

@@ -1,0 +1,1 @@
+"""Scores of translations, and the evaluation of a translator on sentence pairs."""
