@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from translate.errors import UserError
-from translate.io import check_writable, waiting_lines, write_whole
+from translate.io import check_writable, waiting_lines, write_atomically
 
 
 def test_only_newlines_separate_lines_and_the_last_needs_none():
@@ -63,9 +63,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched, pytest.raises(UserError, match="No space left"):
         patched.setattr(Path, "write_bytes", full)
-        write_whole(path, b"half\n")
+        write_atomically(path, b"half\n")
     assert path.read_text() == "before"
-    write_whole(path, "Tür\n\n".encode())
+    write_atomically(path, "Tür\n\n".encode())
     assert path.read_bytes() == "Tür\n\n".encode()
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.txt"]
 
@@ -74,12 +74,12 @@ def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
     real = tmp_path / "real.txt"
     link = tmp_path / "link.txt"
     link.symlink_to(real)
-    write_whole(link, b"x\n")
+    write_atomically(link, b"x\n")
     assert link.is_symlink() and real.read_text() == "x\n"
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_whole(pipe, b"y\n")
+    write_atomically(pipe, b"y\n")
     assert os.read(reading, 10) == b"y\n"
     os.close(reading)
     assert pipe.is_fifo()

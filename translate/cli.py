@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     command = parser.parse_args(argv[:1]).command
     try:
         if command in _TRAINING:
-            from translate.training.cli import main as train
+            from translate.commands.training import main as train
 
             return train(list(argv))
         if command == "attend":
@@ -113,7 +113,7 @@ def _front_parser() -> Parser:
 def decode(argv: Sequence[str]) -> int:
     """`translate decode`: sentences from arguments, a file or standard input."""
     from translate.commands.options import parse
-    from translate.io import check_writable, write_whole
+    from translate.io import check_writable, write_atomically
 
     args = parse(argv)
     if args.output:
@@ -150,7 +150,7 @@ def decode(argv: Sequence[str]) -> int:
             print("".join(texts), end="", flush=True)
             texts = []
     if args.output:
-        write_whole(args.output, "".join(texts).encode())
+        write_atomically(args.output, "".join(texts).encode())
     return 0
 
 

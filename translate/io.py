@@ -72,7 +72,7 @@ def check_writable(path: Path) -> None:
         raise UserError(f"--output {path}: there is no folder {path.resolve().parent}")
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write so that `path` holds all of it or is as it was before."""
     path = path.resolve()
     try:

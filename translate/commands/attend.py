@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     """Write the picture; the translation that it belongs to is printed."""
     args = _parse(argv)
 
-    from translate.io import check_writable, write_whole
+    from translate.io import check_writable, write_atomically
 
     check_writable(args.output)
     looked = look(args, "cross")
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         content = attention_page(maps, args.sentence).encode()
     else:
         content = rendered(attention_heatmap(maps, args.sentence), ending[1:])
-    write_whole(args.output, content)
+    write_atomically(args.output, content)
     print(looked.text)
     return 0
 
