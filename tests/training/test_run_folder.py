@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from translate.errors import UserError
-from translate.training.run_folder import RunFolder
+from translate.training.run_folder import RunFolder, results_path
 
 
 def test_versions_count_on_from_the_highest(tmp_path):  # B04
@@ -22,7 +22,7 @@ def test_versions_count_on_from_the_highest(tmp_path):  # B04
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "/tmp"])
 def test_a_name_is_that_of_one_folder(tmp_path, name):
-    with pytest.raises(UserError, match="name must be that of one folder"):
+    with pytest.raises(UserError, match="name must be the name of one folder"):
         RunFolder.new(tmp_path, name)
 
 
@@ -65,7 +65,7 @@ def test_configs_of_resumed_runs_stand_beside_the_first(tmp_path):
 def test_of_two_runs_that_start_together_one_is_refused(tmp_path):  # B04
     first, second = RunFolder.new(tmp_path, "tiny"), RunFolder.new(tmp_path, "tiny")
     first.save_config("first")
-    with pytest.raises(UserError, match=r"another run has just taken .*version_0"):
+    with pytest.raises(UserError, match=r"another run has just created .*version_0"):
         second.save_config("second")
     assert [path.name for path in first.path.iterdir()] == ["config.yaml"]
 
@@ -82,3 +82,16 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot write the run folder .*file"):
         RunFolder(tmp_path / "file", "tiny", "version_0").save_config("")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "expected"),
+    [
+        ("version_0/checkpoints/best.ckpt", "version_0/test.greedy"),
+        ("version_0/checkpoints/last.ckpt", "version_0/last.test.greedy"),
+        ("models/small.ckpt", "models/small.test.greedy"),
+        ("best.ckpt", "best.test.greedy"),
+    ],
+)
+def test_each_checkpoint_has_results_of_its_own(tmp_path, checkpoint, expected):
+    assert results_path(tmp_path / checkpoint, "test.greedy") == tmp_path / expected

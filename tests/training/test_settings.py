@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from translate.training.cli import main
+from translate.cli import main
 
 
 def printed(*args) -> str:
