@@ -8,7 +8,7 @@ import os
 import pytest
 
 from translate.errors import UserError
-from translate.io import check_writable, available_lines, write_atomically
+from translate.io import available_lines, check_writable, write_atomically
 
 
 def test_only_newlines_separate_lines_and_the_last_line_needs_none():
