@@ -14,7 +14,7 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.checkpoint import Bundle, find_model, load_bundle
+from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
 from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
@@ -275,14 +275,15 @@ def parse_settings(args: list[str]) -> Namespace:
     Raises:
         UsageError: with all that is wrong.
     """
+    silence_lightning()
     return _OnlySettings(["fit", *args]).config.fit
 
 
-def _announced(given: str | None) -> Bundle:
+def _announced(given: str | None) -> TrainedModel:
     """The model meant, said on stderr."""
     path = find_model(given)
     say(f"model: {path}")
-    return load_bundle(path)
+    return load_checkpoint(path)
 
 
 def main(argv: list[str]) -> int:
