@@ -100,7 +100,7 @@ def test_a_sentence_cannot_end_the_script_of_the_page(attend, tmp_path):
         (["-o", "a.png", "--layer", "3", "--kind", "encoder"], "has only 2 encoder layers"),
         (
             ["-o", "a.png", "--prefix", "Das", "--kind", "encoder"],
-            "--kind encoder shows only the source",
+            "shows only the source",
         ),
         (["-o", "a.png", "--head", "5"], "--head 5: this model has only 4"),
         (["-o", "a.png", "--head", "0"], "expected a whole number from 1, got '0'"),

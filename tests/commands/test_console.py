@@ -36,11 +36,11 @@ class Terminal(io.StringIO):
 
 def test_a_message_appears_above_the_progress_bar():
     console.show_messages()
-    with contextlib.redirect_stderr(Terminal()) as terminal:
-        with console.progress_bar(4, "lines") as advance:
-            advance(2)
-            logger.warning("look")
-            advance(2)
+    terminal = Terminal()
+    with contextlib.redirect_stderr(terminal), console.progress_bar(4, "lines") as advance:
+        advance(2)
+        logger.warning("look")
+        advance(2)
     shown = terminal.getvalue()
     assert "4/4" in shown
     before, after = shown.split("warning: look\n")

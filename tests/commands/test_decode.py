@@ -220,11 +220,11 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
         (["No", "--length-penalty", "1"], "--length-penalty needs --beam 2 or more"),
         (
             ["No", "--beam", "2", "--length-penalty", "-1"],
-            "expected a number from 0 to 10, got '-1'",
+            "from 0 to 10, got '-1'",
         ),
         (
             ["No", "--beam", "2", "--length-penalty", "nan"],
-            "expected a number from 0 to 10, got 'nan'",
+            "from 0 to 10, got 'nan'",
         ),
     ],
 )

@@ -14,6 +14,7 @@ from translate.insight.trace import rules
 
 QUERIES, _, _, SCORES, *_ = rules()
 D_K = QUERIES.shape[1]  # its letter
+LETTERS = [f"n, {D_K}", f"n x {D_K}", f"n × {D_K}"]
 SHAPES = ["6, 2", "6, 2", "6, 2", "6, 6", "6, 6", "6, 2"]
 
 
@@ -85,9 +86,7 @@ def test_right_answers_are_counted(trace):
     assert out.count("   right\n") == 6
 
 
-@pytest.mark.parametrize(
-    "answer", ["(6,2)", "6 x 2", "6x2", "[6, 2]", f"n, {D_K}", f"n x {D_K}", f"n × {D_K}"]
-)
+@pytest.mark.parametrize("answer", ["(6,2)", "6 x 2", "6x2", "[6, 2]", *LETTERS])
 def test_a_shape_can_be_written_in_many_ways(trace, answer):
     _, out, _ = trace("--predict", answers=answer)
     assert out.endswith("1 of 6 shapes right\n")
