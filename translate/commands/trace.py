@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from translate.commands import options
-from translate.commands.selection import select_attention
 from translate.commands.shape_quiz import ShapeQuiz
 from translate.errors import UsageError
 
@@ -47,7 +46,7 @@ def _trace_lesson() -> tuple[list[str], Trace]:
 
 def _trace_model(args: argparse.Namespace) -> tuple[list[str], Trace]:
     """Return an introduction to the report, and the trace."""
-    selection = select_attention(args)
+    selection = options.select_attention(args)
 
     from translate.insight.trace import model_trace
 
