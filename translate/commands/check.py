@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from translate.commands.check_report import as_json, as_text
+from translate.commands.display_check import as_json, as_text
 from translate.commands.options import Parser, file_path, whole_number
 from translate.errors import UsageError
 from translate.text import doctor

@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     if args.token > len(trace.rows):
         raise UsageError(f"--token {args.token}: there are only {len(trace.rows)} tokens (rows)")
 
-    from translate.commands.trace_report import Report
+    from translate.commands.display_trace import Report
 
     print("\n".join(introduction))
     report = Report(trace, ShapeQuiz(trace.sizes) if args.predict else None)
