@@ -108,55 +108,53 @@ def check_files(
     for name, sources in files.items():
         setting = section and section + name
         corpus = read_corpus(sources, setting, filters if name == "train" else None, strict=False)
-        for problem in corpus.problems:
-            log.add(problem)
+        log.add(*corpus.problems)
         for left in corpus.left_out:
             if left.kind != "duplicate" or left.count > _COMMON_DUPLICATES * len(corpus.pairs):
                 texts = {"what": f"left out: {left.reason}", "example": left.example}
                 log.add(Problem(left.kind, left.file, left.line, **texts, count=left.count))
         corpora[name] = corpus
         splits[name] = Split(len(corpus.pairs), {left.kind: left.count for left in corpus.left_out})
-    for problem in check_corpora(corpora):
-        log.add(problem)
-    train = corpora["train"]
+    log.add(*check_corpora(corpora))
     sampled = any(len(corpus.pairs) > SAMPLE for corpus in corpora.values())
     report = Report(splits, max_length, sampled=sampled)
+    train = corpora["train"]
+    fit_pairs = {"train": train.pairs}
+    counter = None
     if train.pairs:
         first_file = train.starts[0][1][0]
-        fit_on = {"train": train.pairs}  # after the split
         with log.catch(first_file, "too-few-to-split"):
             # If an unsafe problem stopped reading, there are more pairs than these.
             if len(train.pairs) < _ENOUGH_TO_SPLIT and "valid" not in corpora and not log.unsafe:
                 missing = {"valid", "test"}.difference(corpora)
-                fit_on = split_corpus(train.pairs, missing, held_out, seed=seed)
+                fit_pairs = split_corpus(train.pairs, missing, held_out, seed=seed)
         with log.catch(str(tokenizer or first_file), "vocabulary"):
-            if tokenizer is None:
-                counter = _try_vocabulary(fit_on["train"], vocab_size, report)
-            else:
-                counter = Tokenizer.load(tokenizer)
-            report.pieces = len(counter)
-            # `fit` needs a pair of each use that is short enough; `translate test` cuts long ones.
-            uses = {
-                "train": {"learn from": fit_on["train"], "validate on": fit_on.get("valid", [])},
-                "valid": {"validate on": corpora["valid"].pairs if "valid" in corpora else []},
-                "test": {},
-            }
-            for name, corpus in corpora.items():
-                if name != "train":
-                    splits[name].unknown, _ = unknown_characters(corpus, train)
-                for problem in _measure(corpus, splits[name], counter, max_length, uses[name]):
-                    log.add(problem)
+            counter = _vocabulary(tokenizer, fit_pairs["train"], vocab_size, report)
+    for name, corpus in corpora.items() if counter else ():
+        # What `fit` does with which pairs; `translate test` cuts sentences that are too long.
+        uses = {"validate on": corpus.pairs} if name == "valid" else {}
+        if name == "train":
+            uses = {"learn from": fit_pairs["train"], "validate on": fit_pairs.get("valid", [])}
+        else:
+            splits[name].unknown, _ = unknown_characters(corpus, train)
+        log.add(*_measure(corpus, splits[name], counter, max_length, uses))
     report.problems = log.worst_first()
     return report
 
 
-def _try_vocabulary(pairs: Sequence[Pair], vocab_size: int, report: Report) -> Tokenizer:
-    """Train a vocabulary on a sample of the pairs; the range of sizes goes into the report."""
-    report.smallest = Tokenizer.smallest(characters(pairs), vocab_size)
-    sample = [text for pair in _sample(pairs) for text in pair]
-    largest, _ = Tokenizer.train(sample, vocab_size=1_000_000)
-    report.largest = len(largest)
-    return Tokenizer.train(sample, vocab_size=vocab_size)[0]
+def _vocabulary(
+    path: Path | None, pairs: Sequence[Pair], vocab_size: int, report: Report
+) -> Tokenizer:
+    """Return a tokenizer and write sizes into `report`; without `path` it is trained on pairs."""
+    if path is not None:
+        tokenizer = Tokenizer.load(path)
+    else:
+        report.smallest = Tokenizer.smallest(characters(pairs), vocab_size)
+        sample = [text for pair in _sample(pairs) for text in pair]
+        report.largest = len(Tokenizer.train(sample, vocab_size=1_000_000)[0])
+        tokenizer, _ = Tokenizer.train(sample, vocab_size=vocab_size)
+    report.pieces = len(tokenizer)
+    return tokenizer
 
 
 def _sample(items: Sequence) -> Sequence:
@@ -171,7 +169,7 @@ def _measure(
     max_length: int,
     uses: Mapping[str, Sequence[Pair]],
 ) -> Iterator[Problem]:
-    """Fill in the lengths of `split` and yield the problems with them.
+    """Write the lengths of `corpus` into `split` and yield problems of long sentences.
 
     Args:
         uses: which pairs `fit` needs for what; it is unsafe if all pairs of a use are too long.
@@ -182,29 +180,26 @@ def _measure(
     def pieces(text: str) -> int:
         return len(tokenizer.encode(text)) + 1
 
+    def too_long(pair: Pair) -> bool:
+        # A text has at most one piece per byte, one for the space before it, and bos or eos.
+        longer = (text for text in pair if len(text.encode()) + 2 > max_length)
+        return any(pieces(text) > max_length for text in longer)
+
     split.source = _lengths([pair.source for pair in corpus.pairs], pieces)
     split.target = _lengths([pair.target for pair in corpus.pairs], pieces)
-    too_long, over_bytes = [], []
-    for index, pair in enumerate(corpus.pairs):
-        # A text has at most one piece per byte, one for the space before it, and bos or eos.
-        longer = [text for text in pair if _bytes(text) + 2 > max_length]
-        if longer and max(map(pieces, longer)) > max_length:
-            too_long.append(index)
-            if max(map(_bytes, longer)) > MAX_BYTES:
-                over_bytes.append(index)
-    split.too_long = len(too_long)
-    ids = {id(corpus.pairs[index]) for index in too_long}
-    impossible = [use for use, pairs in uses.items() if pairs and ids.issuperset(map(id, pairs))]
-    if too_long:
-        problem = corpus.problem("too-long", too_long, what=f"more than {max_length:,} pieces")
+    indices = [index for index, pair in enumerate(corpus.pairs) if too_long(pair)]
+    split.too_long = len(indices)
+    if indices:
+        problem = corpus.problem("too-long", indices, what=f"more than {max_length:,} pieces")
+        impossible = [use for use, pairs in uses.items() if pairs and all(map(too_long, pairs))]
         if impossible:
             problem.severity = UNSAFE
             problem.what += f", and no shorter pair to {impossible[0]}"
         elif not uses:
             problem.todo = "translate test cuts the sources; split the sentences"
         yield problem
-    if over_bytes:
-        yield corpus.problem("long-line", over_bytes, what=f"more than {MAX_BYTES:,} bytes")
+    if huge := [i for i in indices if any(len(t.encode()) > MAX_BYTES for t in corpus.pairs[i])]:
+        yield corpus.problem("long-line", huge, what=f"more than {MAX_BYTES:,} bytes")
 
 
 def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> Lengths:
@@ -212,7 +207,3 @@ def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> Lengths:
     longest = max(map(pieces, heapq.nlargest(_LONGEST_TEXTS, texts, key=len)))
     last = len(counts) - 1
     return Lengths(counts[last // 2], counts[last * 99 // 100], max(longest, counts[-1]))
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())

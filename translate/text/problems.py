@@ -25,6 +25,7 @@ class Kind(NamedTuple):
 
 
 _FIX_LINES = "fix or remove these lines"
+_MOJIBAKE = "UTF-8 that was read as Windows-1252 (a guess)"
 _READ_AS_SPACE = "it is read as a space; other programs may see two lines"
 _TRANSLATE_LINE = "translate the line, or remove it from both sides"
 
@@ -47,24 +48,18 @@ KINDS = {
     "byte-order-mark": Kind(NOTE, "a byte order mark before the first word", "it is removed"),
     # Characters
     "garbled": Kind(
-        UNSAFE,
-        "most text beyond ASCII is UTF-8 that was read as Windows-1252 (a guess)",
-        "undo it: iconv -f UTF-8 -t CP1252 OLD > NEW",
+        UNSAFE, f"most non-ASCII text is {_MOJIBAKE}", "undo it: iconv -f UTF-8 -t CP1252 OLD > NEW"
     ),
-    "mojibake": Kind(WARNING, "UTF-8 that was read as Windows-1252 (a guess)", _FIX_LINES),
+    "mojibake": Kind(WARNING, _MOJIBAKE, _FIX_LINES),
     "replacement-character": Kind(WARNING, "U+FFFD in place of a lost character", _FIX_LINES),
     "carriage-return": Kind(WARNING, "a carriage return inside a line", _READ_AS_SPACE),
     "separator": Kind(WARNING, "a line or paragraph separator inside a line", _READ_AS_SPACE),
     "control-character": Kind(WARNING, "a control character", "remove it"),
     "tab": Kind(
-        WARNING,
-        "a tab inside a sentence",
-        "it is read as a space; if the file is a table of both languages, give it alone",
+        WARNING, "a tab inside a sentence", "it is read as a space; pass a table as one file"
     ),
     "control-piece": Kind(
-        WARNING,
-        "a control symbol of a tokenizer as text",
-        "it is learned as ordinary letters; use the text from before that tokenizer",
+        WARNING, "a tokenizer's control symbol", "it is read as letters; use the untokenized text"
     ),
     # Pairs that are left out
     "blank-both": Kind(NOTE),
@@ -83,14 +78,10 @@ KINDS = {
     # Whole corpora
     "headings": Kind(WARNING, "column names instead of sentences (a guess)", "remove the row"),
     "swapped": Kind(
-        WARNING,
-        "the source looks German and the target English (a guess)",
-        "swap the two files, or the two columns",
+        WARNING, "source looks German, target English (a guess)", "swap the files or columns"
     ),
     "no-letters": Kind(
-        WARNING,
-        "most of it has no letters: numbers instead of sentences (a guess)",
-        "name the columns or fields of both languages",
+        WARNING, "numbers instead of sentences (a guess)", "name the columns of both languages"
     ),
     "overlap": Kind(WARNING, todo="remove it from one: scores on training sentences mean little"),
     "unknown-characters": Kind(WARNING, todo="the model cannot translate them"),
@@ -146,7 +137,7 @@ class Problem:
         """Return one line: place, what, how often, an example, what to do."""
         place = f"{self.place}: " if self.line else ""
         often = f", in {self.count:,} lines" if self.count > 1 else ""
-        example = f", for example {self.example}" if self.example else ""
+        example = f", such as {self.example}" if self.example else ""
         todo = f"; {self.todo}" if self.todo else ""
         return f"{place}{self.what}{often}{example}{todo}"
 
@@ -202,14 +193,15 @@ class ProblemLog:
     def unsafe(self) -> bool:
         return any(problem.unsafe for problem in self)
 
-    def add(self, problem: Problem) -> None:
-        """Raises DataError if the problem is unsafe and the log is strict."""
-        if self.strict and problem.unsafe:
-            raise DataError(problem)
-        known = self._problems.setdefault((problem.kind, problem.file, problem.what), problem)
-        if known is not problem:
-            known.count += problem.count
-            known.lines += problem.lines[: _LISTED_LINES - len(known.lines)]
+    def add(self, *problems: Problem) -> None:
+        """Raises DataError at an unsafe problem if the log is strict."""
+        for problem in problems:
+            if self.strict and problem.unsafe:
+                raise DataError(problem)
+            known = self._problems.setdefault((problem.kind, problem.file, problem.what), problem)
+            if known is not problem:
+                known.count += problem.count
+                known.lines += problem.lines[: _LISTED_LINES - len(known.lines)]
 
     def leave_out(self, kind: str, reason: str, file: str, line: int, *texts: str) -> None:
         """Count a pair, or the record `texts` that holds no pair, as left out."""
