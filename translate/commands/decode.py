@@ -12,7 +12,7 @@ from translate.commands import console, options
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.errors import UsageError
 from translate.io import available_lines, check_writable, write_atomically
-from translate.text.lines import read_lines
+from translate.text.text_files import read_lines
 
 if TYPE_CHECKING:
     from translate.decoding.translation import Translation
