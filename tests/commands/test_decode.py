@@ -106,9 +106,7 @@ def test_a_file_in_batches_gives_the_same_as_its_lines_alone(decode, tmp_path, p
 
 
 # G16
-def test_a_beam_prints_one_line_per_sentence_and_n_best_prints_k_with_number_and_score(
-    decode, tmp_path
-):
+def test_a_beam_prints_one_line_per_sentence_and_n_best_up_to_k(decode, tmp_path):
     lines = b"No\n\nThis is an example.\n"
     assert decode("--beam", "3", stdin=lines)[1] == "Nein\n\nDas ist ein Beispiel.\n"
     code, out, err = decode("--beam", "4", "--n-best", "2", stdin=lines)
