@@ -8,7 +8,7 @@ import os
 import pytest
 
 from translate.errors import UserError
-from translate.io import check_writable, available_lines, write_atomically
+from translate.io import available_lines, check_writable, write_atomically
 
 
 def test_only_newlines_separate_lines_and_the_last_line_needs_none():
@@ -57,7 +57,7 @@ def test_a_file_is_written_completely_or_not_at_all(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2, limits[1]))
     try:
-        with pytest.raises(UserError, match="cannot write .*out.txt: "):
+        with pytest.raises(UserError, match=r"cannot write .*out\.txt: "):
             write_atomically(path, b"too long\n")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 # Each command: what it does, and the module in translate/commands/ whose `main(argv)` runs it. The
 # module is imported only when its command runs, so that `--help` needs no torch.
 COMMANDS = {
-    "fit": ("train a model as a config file says", "training"),
+    "fit": ("train a model from a config file", "training"),
     "validate": ("score a model on the validation data", "training"),
     "test": ("score a model on the test data and the challenge files", "training"),
     "decode": ("translate sentences or complete translations", "decode"),

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 
 from translate.commands import options
-from translate.commands.selection import Selection, select_attention
 from translate.io import check_writable, write_atomically
 
 _SUFFIXES = (".png", ".svg", ".html")
@@ -16,14 +15,14 @@ def main(argv: Sequence[str]) -> int:
     """Write the picture or page, and print the translation."""
     args = _parse(argv[1:])
     check_writable(args.output)
-    selection = select_attention(args)
+    selection = options.select_attention(args)
     suffix = args.output.suffix.lower()
     write_atomically(args.output, _draw(selection, args.sentence, suffix, by_word=args.words))
     print(selection.text)
     return 0
 
 
-def _draw(selection: Selection, title: str, suffix: str, *, by_word: bool) -> bytes:
+def _draw(selection: options.Selection, title: str, suffix: str, *, by_word: bool) -> bytes:
     """Return the content of a file with this suffix."""
     from translate.insight.attention import attention_maps
     from translate.insight.page import attention_page
@@ -41,7 +40,7 @@ def _draw(selection: Selection, title: str, suffix: str, *, by_word: bool) -> by
     )
     if suffix == ".html":
         return attention_page(maps, title).encode()
-    return rendered(attention_heatmap(maps, title), suffix.removeprefix("."))
+    return rendered(attention_heatmap(maps, title), "svg" if suffix == ".svg" else "png")
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from translate.commands.check_report import as_json, as_text
+from translate.commands.display_check import as_json, as_text
 from translate.commands.options import Parser, file_path, whole_number
 from translate.errors import UsageError
-from translate.text import doctor
+from translate.text.check_report import check_files
 from translate.text.corpus import ParallelFiles
 from translate.text.filters import Filters
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     for name in ("tokenizer", "vocab_size", "max_length"):
         if (value := getattr(args, name)) is not None:
             settings[name] = value
-    report = doctor.examine(**settings)
+    report = check_files(**settings)
     if args.json:
         print(json.dumps(as_json(report), ensure_ascii=False, indent=1))
     else:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `examine` that a config file for `fit` sets."""
+    """Return the arguments of `check_files` that a config file for `fit` sets."""
     if args.files or args.valid or args.test:
         parser.error("give files or --config, not both")
     if given := [f"--{name}" for name in _OPTIONS if getattr(args, name)]:
@@ -79,7 +79,7 @@ def _from_config(section: Any) -> ParallelFiles | list[ParallelFiles]:
 
 
 def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the argument `files` of `examine` for the files on the command line."""
+    """Return the argument `files` of `check_files` for the files on the command line."""
     if not args.files:
         parser.error("nothing to check: give one file with both languages, two files, or --config")
     options = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
@@ -131,11 +131,7 @@ def _parser() -> Parser:
             ("--tokenizer", "MODEL", file_path): (
                 "SentencePiece model that counts the pieces (default: train one on the data)"
             ),
-            (
-                "--vocab-size",
-                "N",
-                whole_number(5),
-            ): "pieces of the vocabulary (default: 8000)",
+            ("--vocab-size", "N", whole_number(5)): "pieces of the vocabulary (default: 8000)",
             ("--max-length", "N", whole_number(2)): "maximum pieces of a sentence (default: 256)",
         }
     )

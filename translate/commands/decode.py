@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from translate.commands import console, options
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.errors import UsageError
 from translate.io import available_lines, check_writable, write_atomically
-from translate.text.lines import read_lines
+from translate.text.text_files import read_lines
 
 if TYPE_CHECKING:
     from translate.decoding.translation import Translation
@@ -59,7 +59,7 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
         raise UsageError("standard input is closed: give sentences, or a file with --input")
     if console.stdin_is_terminal():
         logger.info("Type one sentence per line; Ctrl-D ends the input.")
-    return available_lines(sys.stdin.buffer)  # type: ignore[arg-type] (it is buffered)
+    return available_lines(sys.stdin.buffer)  # type: ignore[arg-type] # it has read1
 
 
 def _translations(
@@ -68,7 +68,13 @@ def _translations(
     """Return a list for each sentence: its best translations, or with --n-best the K best."""
     prefixes = args.prefix if len(args.prefix) > 1 else (args.prefix or [""]) * len(sentences)
     if args.steps:
-        return _translate_in_steps(translator, sentences, prefixes, args)
+        from translate.commands.display_steps import display_steps
+        from translate.insight.steps import Steps
+
+        return (
+            [display_steps(Steps(translator, *texts, max_new=args.max_new), as_json=args.json)]
+            for texts in zip(sentences, prefixes, strict=True)
+        )
     settings: dict[str, Any] = {"batch_size": args.batch_size, "max_new": args.max_new}
     settings |= {"beam": args.beam, "length_penalty": args.length_penalty}
     with console.progress_bar(len(sentences) if args.input else 0, "lines") as progress:
@@ -77,20 +83,6 @@ def _translations(
             return [translations[: args.n_best] for translations in found]
         best = translator.translate_detailed(sentences, prefixes, **settings, progress=progress)
         return [[translation] for translation in best]
-
-
-def _translate_in_steps(
-    translator: Translator,
-    sentences: Sequence[str],
-    prefixes: Sequence[str],
-    args: argparse.Namespace,
-) -> Iterator[list[Translation]]:
-    from translate.commands.display_steps import display_steps
-    from translate.insight.steps import Steps
-
-    for sentence, prefix in zip(sentences, prefixes, strict=True):
-        steps = Steps(translator, sentence, prefix, max_new=args.max_new)
-        yield [display_steps(steps, as_json=args.json)]
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -157,7 +149,7 @@ def _parser() -> options.Parser:
             ),
             ("--n-best", "K", options.positive_int): (
                 "print up to K translations of each sentence, best first, K at most N; each line "
-                "is the number of the sentence, score and text, separated by tabs"
+                "has the number of the sentence, the score and the text, separated by tabs"
             ),
             ("--input", "FILE", options.file_path): "translate the lines of this file",
             ("--output", "FILE", options.file_path): "write the translations to this file",

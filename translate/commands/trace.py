@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from translate.commands import options
-from translate.commands.selection import select_attention
 from translate.commands.shape_quiz import ShapeQuiz
 from translate.errors import UsageError
 
@@ -28,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     if args.token > len(trace.rows):
         raise UsageError(f"--token {args.token}: there are only {len(trace.rows)} tokens (rows)")
 
-    from translate.commands.trace_report import Report
+    from translate.commands.display_trace import Report
 
     print("\n".join(introduction))
     report = Report(trace, ShapeQuiz(trace.sizes) if args.predict else None)
@@ -47,7 +46,7 @@ def _trace_lesson() -> tuple[list[str], Trace]:
 
 def _trace_model(args: argparse.Namespace) -> tuple[list[str], Trace]:
     """Return an introduction to the report, and the trace."""
-    selection = select_attention(args)
+    selection = options.select_attention(args)
 
     from translate.insight.trace import model_trace
 

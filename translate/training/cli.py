@@ -17,7 +17,7 @@ from jsonargparse import Namespace
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
-from translate.decoding.checkpoint import Bundle, find_model, load_bundle
+from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
 from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
@@ -33,6 +33,7 @@ from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
 from translate.training.settings import check_early_stopping, check_search, check_trainer
+from translate.training.silence import silence_lightning
 from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ def parse_settings(args: list[str]) -> Namespace:
     Raises:
         UsageError: with everything that is wrong, in one line.
     """
+    silence_lightning()
     return TranslationCLI("fit", args).config
 
 
@@ -206,11 +208,11 @@ class TranslationCLI(LightningCLI):
 
     def validate(self) -> dict[str, float]:
         """Return loss and scores on the validation data, by name; log sample translations."""
-        bundle = _load(self.config.ckpt_path)
+        trained = _load(self.config.ckpt_path)
         self._build()
-        self.model.use(bundle.model, bundle.tokenizer)
-        self.datamodule.tokenizer = bundle.tokenizer
-        self.datamodule.max_length = bundle.model.config.max_length
+        self.model.use(trained.model, trained.tokenizer)
+        self.datamodule.tokenizer = trained.tokenizer
+        self.datamodule.max_length = trained.model.config.max_length
         with _keyboard_interrupts():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         metrics = self.trainer.callback_metrics
@@ -220,18 +222,18 @@ class TranslationCLI(LightningCLI):
         """Yield the tables of the test set and of the challenge files, or of --input; save both."""
         settings = self.config
         given = read_files(settings.input, settings.reference)
-        bundle = _load(settings.ckpt_path)
+        trained = _load(settings.ckpt_path)
         self._build()
-        model = bundle.model.to(self.trainer.strategy.root_device)
-        translator = Translator(model, bundle.tokenizer)
+        model = trained.model.to(self.trainer.strategy.root_device)
+        translator = Translator(model, trained.tokenizer)
         yield from report(
             translator,
             self.datamodule.read("test") if given is None else given,
             name="test" if given is None else settings.input.name,
             beam=settings.beam,
             length_penalty=settings.length_penalty,
-            checkpoint=bundle.path.name,
-            results_path=lambda name: results_path(bundle.path, name),
+            checkpoint=trained.path.name,
+            results_path=lambda name: results_path(trained.path, name),
         )
         if given is None:
             yield from report_challenges(translator, self.datamodule.challenge_files())
@@ -266,7 +268,7 @@ class TranslationCLI(LightningCLI):
         if self.resumed:
             self.resumed.check_model(self.model.architecture, self.model.optimizer)
             self.resumed.check_left(self.trainer.max_epochs, self.trainer.max_steps)
-            self.datamodule.tokenizer = self.resumed.bundle.tokenizer
+            self.datamodule.tokenizer = self.resumed.trained.tokenizer
             self.config.ckpt_path = str(self.resumed.path.absolute())
         check_trainer(self.trainer)
         self.datamodule.setup("fit")
@@ -315,7 +317,7 @@ def _keyboard_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt from None
 
 
-def _load(given: str | None) -> Bundle:
+def _load(given: str | None) -> TrainedModel:
     path = find_model(given)
     logger.info("model: %s", path)
-    return load_bundle(path)
+    return load_checkpoint(path)

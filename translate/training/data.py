@@ -14,9 +14,9 @@ from torch.utils.data import DataLoader
 
 from translate.errors import UsageError, UserError
 from translate.text.corpus import Corpus, Pair, ParallelFiles, named_sources, read_corpus
-from translate.text.doctor import compare
-from translate.text.faults import WARNING, Fault, Findings
-from translate.text.filters import Filters, excerpt
+from translate.text.corpus_checks import check_corpora
+from translate.text.filters import Filters
+from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 from translate.training.batching import (
@@ -92,7 +92,7 @@ class TranslationData(lightning.LightningDataModule):
             for name, least in lowest.items()
             if getattr(self, name) < least
         ]
-        faults += filters.faults()
+        faults += filters.errors()
         for name, sources in self.files.items():
             try:
                 if sources is not None:
@@ -118,7 +118,7 @@ class TranslationData(lightning.LightningDataModule):
             corpora.append(self._read("valid"))
             parts["valid"] = corpora[-1].pairs
         if stage == "fit":
-            _warn(compare(dict(zip(("train", "valid"), corpora, strict=False))))
+            _warn(check_corpora(dict(zip(("train", "valid"), corpora, strict=False))))
         if self.tokenizer is None:
             self.tokenizer = self._load_or_train_tokenizer(parts["train"])
         if stage == "fit":
@@ -171,9 +171,8 @@ class TranslationData(lightning.LightningDataModule):
                 f"data.{name}.target, or give --config FILE, for example configs/tiny.yaml"
             )
         filters = self.filters if name == "train" else None
-        findings = Findings(strict=True)
-        corpus = read_corpus(sources, f"data.{name}", filters, findings)
-        _warn(findings)
+        corpus = read_corpus(sources, f"data.{name}", filters)
+        _warn(corpus.problems)
         for entry in corpus.left_out:
             logger.info("data.%s: %s", name, entry)
         return corpus
@@ -274,8 +273,8 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
     return corpus.pairs
 
 
-def _warn(faults: Iterable[Fault]) -> None:
+def _warn(problems: Iterable[Problem]) -> None:
     """Log what `translate check` lists as a warning."""
-    for fault in faults:
-        if fault.severity == WARNING:
-            logger.warning(str(fault))
+    for problem in problems:
+        if problem.severity == WARNING:
+            logger.warning(str(problem))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from translate.decoding.checkpoint import Bundle, find_model, load_bundle, version_number
+from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint, version_number
 from translate.errors import UsageError, UserError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Resumed:
     """The checkpoint from which a run is resumed."""
 
     path: Path
-    bundle: Bundle
+    trained: TrainedModel
     epochs: int  # complete ones
     updates: int
     optimizer: str
@@ -61,7 +61,7 @@ class Resumed:
             UserError: no such file, or one that cannot be resumed.
         """
         path = _last_checkpoint(given.expanduser())
-        bundle = load_bundle(path)
+        trained = load_checkpoint(path)
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         if not checkpoint.keys() >= {"training", "loops", "optimizer_states"}:
             raise UserError(
@@ -69,11 +69,11 @@ class Resumed:
                 "only, or an older version wrote it"
             )
         done = checkpoint["training"]
-        return cls(path, bundle, done["epochs"], done["updates"], done["optimizer"])
+        return cls(path, trained, done["epochs"], done["updates"], done["optimizer"])
 
     def check_model(self, architecture: dict[str, Any], optimizer: str) -> None:
         """Raise UsageError unless the settings describe the model in the checkpoint."""
-        stored = {**asdict(self.bundle.model.config), "optimizer": self.optimizer}
+        stored = {**asdict(self.trained.model.config), "optimizer": self.optimizer}
         changed = [
             f"{key} is {stored[key]} in the checkpoint, {value} in the config"
             for key, value in {**architecture, "optimizer": optimizer}.items()

@@ -7,24 +7,23 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from translate.text import doctor
-from translate.text.doctor import Lengths, Report
-from translate.text.faults import NOTE, SEVERITIES, UNSAFE, WARNING, Fault
+from translate.text.check_report import SAMPLE, Lengths, Report
+from translate.text.problems import NOTE, SEVERITIES, UNSAFE, WARNING, Problem
 
 
 def as_text(report: Report) -> Iterator[str]:
-    """Yield a table of the splits, then the faults, worst first, then the verdict."""
+    """Yield a table of the splits, then the problems, worst first, then the verdict."""
     yield from _table(report)
     yield ""
     if report.pieces:
-        sample = f" of {doctor.SAMPLE:,} pairs" if report.sampled else ""
+        sample = f" of {SAMPLE:,} pairs" if report.sampled else ""
         yield f"Lengths{sample} in pieces of a vocabulary of {report.pieces:,}."
     if report.largest:
         smallest, largest = report.smallest, report.largest
         yield f"The training text supports vocabularies of {smallest:,} to {largest:,} pieces."
-    for fault in report.faults:
+    for problem in report.problems:
         yield ""
-        yield from _fault_lines(fault)
+        yield from _problem_lines(problem)
     yield ""
     yield _verdict(report)
 
@@ -35,8 +34,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "safe": report.safe,
         "pairs": report.splits["train"].pairs,
         "faults": [
-            {**asdict(fault), "unsafe": fault.unsafe, "message": str(fault)}
-            for fault in report.faults
+            {**asdict(problem), "unsafe": problem.unsafe, "message": str(problem)}
+            for problem in report.problems
         ],
         "splits": {name: asdict(split) for name, split in report.splits.items()},
         "vocabulary": {name: getattr(report, name) for name in ("smallest", "largest", "pieces")},
@@ -67,20 +66,20 @@ def _lengths(side: Lengths | None) -> str:
     return f"{side.median} / {side.percentile_99} / {side.longest}" if side else "-"
 
 
-def _fault_lines(fault: Fault) -> Iterator[str]:
-    count = f"   {fault.count:,} lines" if fault.count > 1 else ""
-    yield f"{fault.severity:<8} {fault.kind:<22} {fault.place}{count}"
-    yield f"         {fault.what}" + (f": {fault.example}" if fault.example else "")
-    if fault.todo:
-        yield f"         {fault.todo}"
+def _problem_lines(problem: Problem) -> Iterator[str]:
+    count = f"   {problem.count:,} lines" if problem.count > 1 else ""
+    yield f"{problem.severity:<8} {problem.kind:<22} {problem.place}{count}"
+    yield f"         {problem.what}" + (f": {problem.example}" if problem.example else "")
+    if problem.todo:
+        yield f"         {problem.todo}"
 
 
 def _verdict(report: Report) -> str:
-    counts = Counter(fault.severity for fault in report.faults)
+    counts = Counter(problem.severity for problem in report.problems)
     plural = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
     found = ", ".join(
         f"{count} {severity if count == 1 else plural[severity]}"
         for severity in SEVERITIES
         if (count := counts[severity])
     )
-    return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no faults found'}"
+    return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no problems found'}"
