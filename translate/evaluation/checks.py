@@ -10,7 +10,6 @@ from sacrebleu.metrics import CHRF
 from translate.evaluation.scores import count_equal
 from translate.text.normalize import fold, normalize
 
-_REPEATED_WORDS = re.compile(r"\b((?:\w+ )*?\w+)(?: \1){2}\b")
 _REPEATED_LETTERS = re.compile(r"([^\W\d_]+?)\1{3}")
 
 
@@ -21,8 +20,17 @@ def repeats_itself(text: str) -> bool:
     whatever their case and punctuation, or one or more letters of a word four times in a row
     ("Fahrfahrfahrfahrt").
     """
-    words = " ".join(re.findall(r"\w+", fold(text)))
-    return bool(_REPEATED_WORDS.search(words) or _REPEATED_LETTERS.search(words))
+    text = fold(text)
+    words = re.findall(r"\w+", text)
+    return (
+        _REPEATED_LETTERS.search(text) is not None
+        or any(
+            words[start] == words[start + length]  # false for most starts, and cheap
+            and words[start : start + 2 * length] == words[start + length : start + 3 * length]
+            for length in range(1, len(words) // 3 + 1)
+            for start in range(len(words) - 3 * length + 1)
+        )
+    )
 
 
 def count_copies(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> int:
