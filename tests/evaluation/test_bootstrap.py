@@ -36,7 +36,13 @@ def test_the_interval_is_as_wide_as_sacrebleus(scorer):
 @pytest.mark.parametrize("scorer", SCORERS, ids=str)
 @pytest.mark.parametrize(
     ("output", "reference"),
-    [*zip(OUTPUTS, REFERENCES, strict=True), ("", "Ja"), ("Ja", ""), ("Ja, gut", "Ja, ja"), ("", "")],
+    [
+        *zip(OUTPUTS, REFERENCES, strict=True),
+        ("", "Ja"),
+        ("Ja", ""),
+        ("Ja, gut", "Ja, ja"),
+        ("", ""),
+    ],
 )
 def test_equal_sentences_leave_no_room_and_give_sacrebleus_score(scorer, output, reference):
     """Every resample is the corpus itself: so the counts and both formulas are sacreBLEU's."""

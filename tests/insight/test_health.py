@@ -48,14 +48,21 @@ def test_a_sound_training_raises_no_alarm(health):
         assert not list(health.validation(train_nll=2.0 - epoch / 10, val_nll=2.0 - epoch / 20))
         late = epoch >= 3
         assert not list(
-            health.translations(epoch * 100, repeats_itself=0.1 if late else 0.9, copied_source=0.0, limit_reached=0.1)
+            health.translations(
+                epoch * 100,
+                repeats_itself=0.1 if late else 0.9,
+                copied_source=0.0,
+                limit_reached=0.1,
+            )
         )
 
 
 def test_a_loss_that_jumps_and_stays_is_named_once_with_both_losses(health):
     assert steps(health, [3.0] * 30 + [9.0, 3.0, 9.0, 3.0, 3.0]) == []  # unusual batches
     (line,) = steps(health, [5.5, 6.0, 7.0, 8.0], start=36)
-    assert line.startswith("loss spike: 5.50 nats per piece or more, three times in a row, after a median of 3.00")
+    assert line.startswith(
+        "loss spike: 5.50 nats per piece or more, three times in a row, after a median of 3.00"
+    )
     assert "model.peak_learning_rate" in line
 
 
@@ -89,7 +96,9 @@ def test_an_update_as_large_as_its_weights_is_named(health):
 
 def test_large_scores_are_named_with_their_layer(health):
     (line,) = health.inspection(0, inspection(score=180.0))
-    assert line.startswith("large attention scores: up to 180 in cross layer 2, where the attention entropy is 40%")
+    assert line.startswith(
+        "large attention scores: up to 180 in cross layer 2, where the attention entropy is 40%"
+    )
 
 
 def test_large_scores_with_uniform_weights_are_no_alarm(health):
@@ -99,7 +108,9 @@ def test_large_scores_with_uniform_weights_are_no_alarm(health):
 def test_a_residual_stream_is_compared_with_its_first_rms(health):
     assert not list(health.inspection(0, inspection(residual=2.0)))
     (line,) = health.inspection(100, inspection(residual=100.0))
-    assert line.startswith("large residual stream: its RMS after decoder layer 2 was 2 and is now 1e+02")
+    assert line.startswith(
+        "large residual stream: its RMS after decoder layer 2 was 2 and is now 1e+02"
+    )
 
 
 def test_a_source_that_makes_no_difference_is_named_once_the_training_is_mature(health):
