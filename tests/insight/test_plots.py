@@ -54,7 +54,7 @@ def test_the_one_attended_word_is_dark_where_its_labels_say(row, column):  # B05
     assert axes.xaxis.get_label_position() == axes.xaxis.get_ticks_position() == "top"
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (60, 1), (1, 60), (120, 120)])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (110, 1), (1, 80), (30, 30)])
 def test_no_picture_is_larger_than_4000_pixels(rows, columns):  # B08
     image = pixels(heatmap(torch.rand(rows, columns)))
     assert image.dtype == numpy.uint8
