@@ -71,19 +71,21 @@ def test_the_losses_are_those_of_the_model(model):
 
 
 def test_the_rms_is_that_of_what_each_block_returns(model):
-    outputs = {}
-    for stack, blocks in (("encoder", model.encoder), ("decoder", model.decoder)):
-        for layer, block in enumerate(blocks):
-            block.register_forward_hook(
-                lambda module, inputs, x, key=(stack, layer): outputs.update({key: x})
-            )
+    found = inspect(model, SRC, TGT_IN, TGT_OUT).residual_rms
+    expected = {}
+
+    def hook(stack: str, layer: int, real: torch.Tensor):
+        def measure(module, inputs, x):
+            expected[stack, layer] = x[real].square().mean().sqrt().item()
+
+        return measure
+
+    for layer in (0, 1):
+        model.encoder[layer].register_forward_hook(hook("encoder", layer, SRC != PAD))
+        model.decoder[layer].register_forward_hook(hook("decoder", layer, TGT_OUT != PAD))
     model(SRC, TGT_IN)
-    expected = {
-        (stack, layer): x[(SRC if stack == "encoder" else TGT_OUT) != PAD].square().mean().item() ** 0.5
-        for (stack, layer), x in outputs.items()
-    }
     assert len(expected) == 4
-    assert inspect(model, SRC, TGT_IN, TGT_OUT).residual_rms == pytest.approx(expected, rel=1e-4)
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_large_queries_have_large_scores_and_low_entropy(model):
