@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -23,7 +24,8 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))
 @pytest.fixture(scope="module")
 def browser():
     if CHROMIUM is None:
-        pytest.skip("no Chromium (apt install chromium)")
+        missing_browser = pytest.fail if os.environ.get("REQUIRE_BROWSER") else pytest.skip
+        missing_browser("no Chromium (apt install chromium)")
     playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     with playwright.sync_playwright() as started:
         # A container has no place for Chromium's sandbox and little shared memory.
