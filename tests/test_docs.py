@@ -46,14 +46,9 @@ def test_the_code_map_of_the_readme_shows_every_file_of_the_package():
     tree = re.search(r"^translate/\n(.*?)^```", read(ROOT / "README.md"), re.DOTALL | re.MULTILINE)
     on_the_map, folder = set(), ROOT / "translate"
     for line in tree[1].splitlines():
-        indent = len(line) - len(line.lstrip())
-        if indent > 4:  # a description that continues
-            continue
-        names = re.split(r" {2,}", line.strip())[0].split()
-        if names[0].endswith("/"):
-            folder = ROOT / "translate" / names.pop(0)
-        elif indent == 2:
-            folder = ROOT / "translate"
-        on_the_map |= {folder / name.strip(",") for name in names}
-    package = {path for path in (ROOT / "translate").rglob("*.*") if path.suffix != ".pyc"}
-    assert on_the_map == {path for path in package if path.name not in ("__init__.py", "py.typed")}
+        if re.match(r"  \S", line):  # a package, or files beside the packages
+            package = re.match(r"  (\w+)/", line)
+            folder = ROOT / "translate" / (package[1] if package else "")
+        on_the_map |= {folder / name for name in re.findall(r"\b\w+\.(?:py|html|yaml)\b", line)}
+    files = {path for path in (ROOT / "translate").rglob("*.*") if path.suffix != ".pyc"}
+    assert on_the_map == {path for path in files if path.name not in ("__init__.py", "py.typed")}
