@@ -137,7 +137,7 @@ def parts(model: Transformer) -> dict[str, list[nn.Parameter]]:
     """The parameters by part. The embedding is also the output layer: one table, one gradient."""
     found: dict[str, list[nn.Parameter]] = {"embedding": [], "encoder": [], "decoder": []}
     for name, parameter in model.named_parameters():
-        found.setdefault(name.split(".")[0].removesuffix("_norm"), []).append(parameter)
+        found[name.split(".")[0].removesuffix("_norm")].append(parameter)
     return found
 
 
