@@ -28,7 +28,7 @@ rm -r translate
 PATH="$folder/venv/bin:$PATH"
 translate --help > help.txt
 translate --version
-expected="$(sed -n 's/^__version__ = "\(.*\)"/\1/p' "$repository/translate/__init__.py")"
+expected="$(sed -n 's/^__version__ = "\(.*\)"/\1/p' "$repository"/translate/*.py)"
 [ "$(translate --version)" = "translate $expected" ] || fail "--version does not print $expected"
 if translate fit 2> message.txt; then fail "fit without a config must be refused"; fi
 cat message.txt

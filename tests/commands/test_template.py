@@ -1,4 +1,4 @@
-"""`translate template`: the packaged config is the one of the repository, and nothing is replaced."""
+"""`translate template` writes the config of the repository and replaces no file."""
 
 from __future__ import annotations
 
