@@ -5,7 +5,7 @@ Tags read "what/measure/where". TensorBoard makes one group of all tags with the
 
 from __future__ import annotations
 
-from translate.insight.measure import KINDS, AttentionFigures, Inspection
+from translate.insight.measure import KINDS, AttentionStatistics, Inspection
 from translate.model.transformer import Transformer
 
 
@@ -16,11 +16,11 @@ def inspection_scalars(found: Inspection) -> dict[str, float]:
         for (kind, layer), figures in found.attention.items()
         for name, value in figures._asdict().items()
     }
-    for (part, layer), value in found.residual.items():
+    for (part, layer), value in found.residual_rms.items():
         scalars[f"residual/rms/{part}_{layer + 1}"] = value
     scalars["source/nll/right"] = found.nll
-    if found.nll_of_another_source is not None:
-        scalars["source/nll/wrong"] = found.nll_of_another_source
+    if found.nll_wrong_source is not None:
+        scalars["source/nll/wrong"] = found.nll_wrong_source
     return scalars
 
 
@@ -54,7 +54,7 @@ def charts(model: Transformer) -> dict[str, dict[str, list]]:
         },
         "attention": {
             f"{name.replace('_', ' ')}, {kind} attention": by_layer(f"attention/{name}", kind)
-            for name in AttentionFigures._fields
+            for name in AttentionStatistics._fields
             for kind in KINDS
         },
     }

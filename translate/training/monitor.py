@@ -11,9 +11,10 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 
 from translate.insight.health import Health
-from translate.insight.measure import Inspection, inspect, norm, parts, update_ratios
+from translate.insight.measure import Inspection, inspect, parameters_by_module, update_ratios
 from translate.training.batching import collate
 from translate.training.charts import charts, inspection_scalars
 from translate.training.checkpoints import SaveCheckpoints
@@ -71,16 +72,16 @@ class Monitor(Callback):
             return
         tokens = max(1, pl_module.tokens_in_update)
         self._gradient_norms = {}
-        for part, parameters in parts(pl_module.model).items():
+        for part, parameters in parameters_by_module(pl_module.model).items():
             gradients = [each.grad for each in parameters if each.grad is not None]
-            self._gradient_norms[part] = norm(gradients) / tokens
+            self._gradient_norms[part] = get_total_norm(gradients).item() / tokens
             self._weights[part] = [each.detach().clone() for each in parameters]
 
     @torch.no_grad()
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         if not self._weights:
             return
-        ratios = update_ratios(self._weights, parts(pl_module.model))
+        ratios = update_ratios(self._weights, parameters_by_module(pl_module.model))
         self._weights = {}
         if trainer.logger is not None:
             norms = {f"gradient/norm/{part}": x for part, x in self._gradient_norms.items()}
@@ -99,16 +100,16 @@ class Monitor(Callback):
         metrics, step = trainer.callback_metrics, trainer.global_step
         if trainer.logger is not None:
             trainer.logger.log_metrics(inspection_scalars(found), step=step)
-        self._warn(trainer, self._health.inside(step, found))
+        self._warn(trainer, self._health.inspection(step, found))
         if self._losses:
             train_nll, val_nll = fmean(self._losses), float(metrics["val/nll"])
             self._warn(trainer, self._health.validation(train_nll=train_nll, val_nll=val_nll))
             self._losses.clear()
         shares = self._health.translations(
             step,
-            repeated=float(metrics["val/repeats_itself"]),
-            copied=float(metrics["val/copied_source"]),
-            endless=float(metrics["val/limit_reached"]),
+            repeats_itself=float(metrics["val/repeats_itself"]),
+            copied_source=float(metrics["val/copied_source"]),
+            limit_reached=float(metrics["val/limit_reached"]),
         )
         self._warn(trainer, shares)
 
