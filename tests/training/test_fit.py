@@ -236,16 +236,16 @@ def test_an_interrupted_run_says_how_to_go_on_and_keeps_its_checkpoints(run, set
     watcher.at[1] = interrupt
     outcome = run("fit", settings)
     assert (outcome.code, outcome.out) == (130, "")
-    assert outcome.err.splitlines()[-1].startswith("translate: interrupted before the first")
+    assert outcome.err.splitlines()[-1].startswith("interrupted before the first")
     watcher.at = {5: interrupt}
     outcome = run("fit", settings, "--trainer.max_epochs", 3)
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.checkpoint("best")["global_step"] == outcome.checkpoint()["global_step"] == 4
     assert "result.json" not in outcome.files
     said = outcome.err.splitlines()[-1]
-    assert said.startswith("translate: interrupted; to go on: translate fit ")
+    assert said.startswith("interrupted; to resume: translate fit ")
     watcher.at = {}
-    _, name, *args = shlex.split(said.partition("to go on: ")[2])
+    _, name, *args = shlex.split(said.partition("to resume: ")[2])
     resumed = run(name, None, *args)
     assert resumed.code == 0
     assert resumed.folder == outcome.folder

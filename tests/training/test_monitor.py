@@ -13,16 +13,16 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 KINDS = ("encoder_1", "decoder_1", "cross_1")
 AT_VALIDATION = {
     *(
-        f"within_attention_{name}/{kind}"
+        f"attention/{name}/{kind}"
         for name in ("max_score", "entropy", "relative_entropy", "boundary_weight")
         for kind in KINDS
     ),
-    *("within_residual/encoder_1", "within_residual/decoder_1"),
-    *("within_source/own", "within_source/another"),
+    *("residual/rms/encoder_1", "residual/rms/decoder_1"),
+    *("source/nll/right", "source/nll/wrong"),
 }
 AT_STEPS = {
     f"{name}/{part}"
-    for name in ("within_gradient_norm", "within_update_ratio")
+    for name in ("gradient/norm", "update/ratio")
     for part in ("embedding", "encoder", "decoder")
 }
 
@@ -38,12 +38,12 @@ def test_every_figure_is_there_at_its_steps(finished):
 
 def test_the_figures_are_what_they_say(finished):
     for kind in KINDS:
-        for _, entropy in finished.curve(f"within_attention_relative_entropy/{kind}"):
+        for _, entropy in finished.curve(f"attention/relative_entropy/{kind}"):
             assert 0 < entropy <= 1.0001
-        for _, share in finished.curve(f"within_attention_boundary_weight/{kind}"):
+        for _, share in finished.curve(f"attention/boundary_weight/{kind}"):
             assert 0 < share < 1
     parts = [
-        finished.curve(f"within_gradient_norm/{part}")
+        finished.curve(f"gradient/norm/{part}")
         for part in ("embedding", "encoder", "decoder")
     ]
     whole = finished.curve("train/gradient_norm")
@@ -51,14 +51,14 @@ def test_the_figures_are_what_they_say(finished):
         assert sum(norm**2 for _, norm in norms) ** 0.5 == pytest.approx(expected, rel=1e-3)
     for part in ("embedding", "encoder", "decoder"):
         # The rate begins at half of the peak 2e-3 and falls; Adam's steps are about as large.
-        assert all(1e-7 < ratio < 0.5 for _, ratio in finished.curve(f"within_update_ratio/{part}"))
+        assert all(1e-7 < ratio < 0.5 for _, ratio in finished.curve(f"update/ratio/{part}"))
 
 
 def test_loss_of_training_and_validation_stand_in_one_chart(finished):
     event = finished.events().Tensors("custom_scalars__config__")[-1]
     layout = layout_pb2.Layout.FromString(event.tensor_proto.string_val[0])
     charts = {chart.title: list(chart.multiline.tag) for c in layout.category for chart in c.chart}
-    assert charts["loss of training and validation"] == ["^train/nll$", "^val/nll$"]
+    assert charts["training and validation loss"] == ["^train/nll$", "^val/nll$"]
     tags = set(finished.events().Tags()["scalars"])
     for title, patterns in charts.items():
         for pattern in patterns:
@@ -85,7 +85,7 @@ def test_the_projector_has_the_pieces(finished):
 
 
 def test_it_can_be_switched_off(run, settings):
-    outcome = run("fit", settings, "--inside.sentences", 0)
+    outcome = run("fit", settings, "--monitor.sentences", 0)
     assert outcome.code == 0
     assert not set(outcome.events().Tags()["scalars"]) & (AT_VALIDATION | AT_STEPS)
     assert "health" not in outcome.err
@@ -93,7 +93,7 @@ def test_it_can_be_switched_off(run, settings):
 
 @pytest.mark.parametrize("count", [1, -1])
 def test_one_sentence_cannot_be_compared(run, settings, count):
-    outcome = run("fit", settings, "--inside.sentences", count)
+    outcome = run("fit", settings, "--monitor.sentences", count)
     assert outcome.code == 2
     assert "sentences must be 0, or 2 or more" in outcome.err
 
@@ -101,13 +101,13 @@ def test_one_sentence_cannot_be_compared(run, settings, count):
 def test_looking_changes_nothing_of_the_training(run, settings):
     settings["model"]["dropout"] = 0.3
     with_it = run("fit", settings)
-    without = run("fit", settings, "--inside.sentences", 0)
+    without = run("fit", settings, "--monitor.sentences", 0)
     assert with_it.curve("train/loss") == without.curve("train/loss")
     assert with_it.curve("val/loss") == without.curve("val/loss")
 
 
 def alarms(outcome) -> list[str]:
-    return [line for line in outcome.err.splitlines() if line.startswith("health: ")]
+    return [line for line in outcome.err.splitlines() if line.startswith("warning: health: ")]
 
 
 def test_a_sound_run_raises_no_alarm(run, settings):
@@ -115,7 +115,7 @@ def test_a_sound_run_raises_no_alarm(run, settings):
         *("fit", settings, "--trainer.max_epochs", 60, "--early_stopping.patience", 100),
         *("--trainer.check_val_every_n_epoch", 12, "--model.peak_learning_rate", 5e-3),
     )
-    assert len(outcome.steps("within_source/own")) == 5
+    assert len(outcome.steps("source/nll/right")) == 5
     assert outcome.steps("train/nll")[-1] == 240  # long enough for every alarm
     assert alarms(outcome) == []
 
@@ -126,7 +126,7 @@ def test_one_pair_to_validate_on_is_no_ignored_source(run, settings):
     outcome = run("fit", settings, "--trainer.max_epochs", 40, "--early_stopping.patience", 100)
     assert outcome.code == 0, outcome.err
     assert not [line for line in alarms(outcome) if "source ignored" in line]
-    assert "within_source/another" not in outcome.events().Tags()["scalars"]
+    assert "source/nll/wrong" not in outcome.events().Tags()["scalars"]
 
 
 def test_a_sanity_check_and_no_logged_steps_are_no_trouble(run, settings):
@@ -204,7 +204,7 @@ def test_a_source_that_tells_nothing_is_said(run, settings, tmp_path):
         *("--trainer.check_val_every_n_epoch", 30),
     )
     (line,) = [line for line in alarms(outcome) if "source ignored" in line]
-    assert line.startswith("health: step ")
+    assert line.startswith("warning: health: step ")
 
 
 def test_learning_by_heart_is_said(run, settings, tmp_path):

@@ -67,7 +67,7 @@ def test_ctrl_c_ends_in_one_line_and_exit_code_130(start, tmp_path):
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
     said = err.splitlines()[-1]
-    assert said.startswith("translate: interrupted; to go on: translate fit --config ")
+    assert said.startswith("interrupted; to resume: translate fit --config ")
     checkpoints = tmp_path / "runs" / "my" / "version_0" / "checkpoints"
     assert sorted(path.name for path in checkpoints.iterdir()) == ["best.ckpt", "last.ckpt"]
 

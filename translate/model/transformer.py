@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,20 @@ from translate.model.masks import causal_mask, padding_mask
 class TransformerConfig:
     """All settings that determine the shape of the model.
 
+    Args:
+        vocab_size: V, the pieces of the tokenizer.
+        pad_id: the piece that fills up short rows of a batch.
+        d_model: D, width of every token's vector.
+        n_heads: attention heads; must divide d_model. Of width 32 by default: narrower heads score
+            too coarsely, fewer heads see too little.
+        d_ff: width inside the feed-forward layers.
+        encoder_layers: blocks that read the source.
+        decoder_layers: blocks that write the target.
+        dropout: share of each sublayer's output that is set to zero in training.
+        norm: LayerNorm before each sublayer ("pre") or after each residual sum ("post").
+        max_length: pieces of a source or a target, with bos or eos; longer pairs are left out of
+            training.
+
     Raises:
         ValueError: with *all* contradictions among the settings.
     """
@@ -28,13 +43,13 @@ class TransformerConfig:
     vocab_size: int
     pad_id: int
     d_model: int = 128
-    n_heads: int = 4  # 4 heads of 32: narrower heads score too coarsely, fewer see too little
+    n_heads: int = 4
     d_ff: int = 256
     encoder_layers: int = 2
     decoder_layers: int = 2
     dropout: float = 0.1
-    norm: str = "pre"
-    max_length: int = 256  # pieces of a source or a target, with bos or eos
+    norm: Literal["pre", "post"] = "pre"
+    max_length: int = 256
 
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "d_model", "n_heads", "d_ff", "encoder_layers", "decoder_layers")

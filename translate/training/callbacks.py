@@ -32,6 +32,12 @@ class ProgressBar(TQDMProgressBar):
         self.train_progress_bar.initial = 0  # before the reset, which shows a rate
         super().on_train_epoch_start(trainer, pl_module)
 
+    def on_exception(self, trainer, pl_module, exception) -> None:
+        """Close the bars, so that messages come below them."""
+        for name in ("val_progress_bar", "train_progress_bar"):
+            with contextlib.suppress(TypeError):  # there is no such bar at the moment
+                getattr(self, name).close()
+
     def get_metrics(self, trainer, pl_module) -> dict[str, str]:
         formats = {
             "train/loss": "loss={:.3f}",

@@ -17,6 +17,9 @@ _IN_FILES = [f"{key}.{field.name}" for key in _FILES for field in dataclasses.fi
 def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
     """Return a parser's `message` about `args` in one line; `known` are the keys that exist."""
     place = _place(args)
+    if found := re.search(r"Group '([^']+)' does not accept option '([^']+)'", message):
+        key = f"{found[1]}.{found[2]}"
+        return f"{place}: no setting {key}{_nearest(key, known)}"
     if found := re.match(r"Option '([^']+)' is not accepted", message):
         return f"{place}: no setting {found[1]}{_nearest(found[1], known)}"
     if found := re.search(r"unrecognized arguments: --([^\s=]+)", message):

@@ -82,7 +82,7 @@ class TranslateValidation(Callback):
             title = f"{sentence} (step {trainer.global_step})"
             figure = attention_heatmap(maps, title, scale=False)
             trainer.logger.experiment.add_image(
-                f"attention/cross/sentence_{number}",
+                f"translation/cross_attention_{number}",
                 pixels(figure),
                 trainer.global_step,
                 dataformats="HWC",
