@@ -47,30 +47,23 @@ def test_a_very_long_line_is_left_out_counted_and_makes_no_big_batch(data, valid
     long = "word " * 5000
     module = data([*LINES, f"{long}\t{long}x"], batch_tokens=300, valid=valid)
     module.setup("fit")
-    (said,) = (line for line in caplog.messages if "left out" in line)
+    (said,) = (line for line in caplog.messages if "pairs longer than" in line)
     assert said.startswith("data.train: left out 1 of 51 pairs longer than max_length 256 (pieces")
+    assert "the first with 20,001 and 20,003 pieces: " in said
     assert "/train.tsv:51: 'word word " in said
     for batch in module.train_dataloader():
         assert batch.src.numel() + batch.tgt_in.numel() <= 300
 
 
-def test_what_check_warns_of_is_said_before_training(data, tmp_path, caplog):  # D13
+def test_warnings_of_check_are_logged_before_training(data, tmp_path, caplog):  # D13
     (tmp_path / "valid.tsv").write_text("Sentence  NUMBER 3\tNeu\nno.\tn\u2028\n", encoding="utf-8")
     valid = ParallelFiles(tsv=tmp_path / "valid.tsv")
     data(["</s> Go.\tJa.", *LINES], valid=valid).setup("fit")
     warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert warnings == [
-        f"{tmp_path}/train.tsv:1: a tokenizer's own sign, spelled out, such as "
-        "'</s> Go.'; it is learned as plain letters; "
-        "give the text as it was before that tokenizer",
-        f"{tmp_path}/valid.tsv:2: a line or paragraph separator inside a line, such as "
-        r"'n\u2028'; it is read as a space; other programs may see two lines",
-        f"{tmp_path}/valid.tsv:1: a source sentence that train has too, "
-        "case and spaces aside, such as 'Sentence  NUMBER 3'; "
-        "take it out of one of them: a score on sentences seen before means little",
-        f"{tmp_path}/valid.tsv:1: characters that train does not have (U M B E R), "
-        "22.73% of all; they cannot be translated",
-    ]
+    places = [warning.removeprefix(f"{tmp_path}/").split(": ")[0] for warning in warnings]
+    assert places == ["train.tsv:1", "valid.tsv:2", "valid.tsv:1", "valid.tsv:1"]
+    assert "'Sentence  NUMBER 3'" in warnings[2]  # its source is also in train
+    assert "characters that train does not have" in warnings[3]
 
 
 def test_exactly_max_length_with_eos_passes(data, caplog):  # T22
@@ -88,7 +81,7 @@ def test_exactly_max_length_with_eos_passes(data, caplog):  # T22
 def test_nothing_left_to_validate_on_stops_at_once(data, tmp_path):  # T23
     (tmp_path / "valid.tsv").write_text("word " * 300 + "\tWort\n")
     module = data(LINES, valid=ParallelFiles(tsv=tmp_path / "valid.tsv"))
-    with pytest.raises(UserError, match="no pairs left: left out 1 of 1 pairs"):
+    with pytest.raises(UserError, match=r"no pairs left: data\.valid: left out 1 of 1 pairs"):
         module.setup("fit")
 
 

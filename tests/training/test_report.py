@@ -110,7 +110,9 @@ def scored(text: str, folder: Path, beam: int = 1) -> list[str]:
     """The printed lines for one pair; results are written to `folder`."""
     search = {"beam": beam, "length_penalty": 1.0}
     place = {"checkpoint": "best.ckpt", "results_path": lambda name: folder / name}
-    return list(report(Fixed(text), [Pair("One cat.", "Eine Katze.")], name="test", **search, **place))
+    return list(
+        report(Fixed(text), [Pair("One cat.", "Eine Katze.")], name="test", **search, **place)
+    )
 
 
 def test_existing_results_are_not_replaced(tmp_path, caplog):
@@ -211,7 +213,11 @@ def test_references_change_the_scores_and_nothing_else(run, trained, tmp_path): 
 @pytest.mark.parametrize(
     ("names", "code", "message"),
     [
-        (("en", None), 2, "--input without --reference: line n of one must translate line n of the other"),
+        (
+            ("en", None),
+            2,
+            "--input without --reference: line n of one must translate line n of",
+        ),
         ((None, "de"), 2, "--reference without --input: "),
         (("en", "en"), 2, "--input and --reference are the same file: "),
         (("en", "two"), 1, "/en has 3 lines but /"),

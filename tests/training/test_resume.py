@@ -198,6 +198,7 @@ def test_a_moved_checkpoint_goes_on_in_a_new_folder(run, settings, finished, tmp
     outcome = run("fit", settings, *args)
     assert outcome.folder == tmp_path / "runs" / "my" / "version_0"
     assert outcome.steps("train/loss") == [9, 10, 11, 12]
+    assert "checkpoints/best.ckpt" in outcome.files  # the best one so far may be gone
 
 
 def test_another_optimizer_is_refused(run, settings, finished):

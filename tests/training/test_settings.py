@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
 from translate.cli import main
+from translate.errors import UsageError
+from translate.training.cli import parse_settings
 
 
 def printed(*args) -> str:
@@ -66,7 +69,12 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
         ("trainer", "accelerator", "abacus", ["abacus"]),
         ("trainer", "accelerator", "tpu", ["torch_xla"]),
         ("trainer", "callbacks", "Nothing", ["trainer.callbacks: expected", "got Nothing"]),
-        ("early_stopping", "monitor", "val/blue", ["val/blue, which no validation logs"]),
+        (
+            "early_stopping",
+            "monitor",
+            "val/blue",
+            ["early_stopping.monitor: expected 'val/bl", "got val/blue"],
+        ),
         ("early_stopping", "patience", -1, ["patience must be 0 or more, not -1"]),
         ("early_stopping", "monitor", "val/loss", ["mode must be min for val/loss, not max"]),
         ("translations", "samples", -1, ["samples must be 0 or more, not -1"]),
@@ -96,6 +104,29 @@ def test_all_contradictions_are_told_at_once_before_data_is_read(run, settings):
         "max_length must be at least 2", "label_smoothing must lie in [0, 1), not 1",
         "vocab_size must be 5 or more, not 2", "data.train.tsv and data.train.source are both set",
     )  # fmt: skip
+
+
+def test_settings_are_parsed_and_checked_without_training(tmp_path):
+    data = ["--data.train.tsv", "missing.tsv"]
+    settings = parse_settings([*data, "--model.d_model", "64", "--runs", str(tmp_path)])
+    assert (settings.model.d_model, settings.model.dropout) == (64, 0.1)
+    assert settings.data.train.tsv.name == "missing.tsv"
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(
+        UsageError, match=r"must lie in \[0, 1\), not 2.*held_out must be 1 or more"
+    ):
+        parse_settings([*data, "--model.dropout", "2", "--data.held_out", "0"])
+
+
+def test_every_setting_of_model_and_data_has_a_description():
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    options = re.split(r"\n  (?=--)", out.getvalue())
+    described = [each for each in options if re.match(r"--(model|data)\.(?!.*help)", each)]
+    assert len(described) > 25
+    for option in described:
+        assert len(option.partition("(type:")[0].split()) > 4, option
 
 
 def test_a_quoted_number_is_a_number(run, settings):  # L03

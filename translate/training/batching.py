@@ -65,27 +65,18 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
     ]
 
 
-def keep_fitting(examples: Sequence[Example], max_length: int) -> tuple[list[Example], str]:
-    """Return the examples that fit a model of `max_length` positions, and a note ("" if all do).
+def split_by_length(
+    examples: Iterable[Example], max_length: int
+) -> tuple[list[Example], list[Example]]:
+    """Return the examples that fit a model of `max_length` positions, and those too long for it.
 
     The limit includes bos or eos: a side of `max_length - 1` pieces passes, one of `max_length`
     pieces does not. Sentences are not cut, because half a sentence has no known translation.
-
-    Raises:
-        UserError: no example fits.
     """
-    kept = [example for example in examples if max(example.lengths) <= max_length]
-    if len(kept) == len(examples):
-        return kept, ""
-    first = next(example for example in examples if max(example.lengths) > max_length)
-    note = (
-        f"left out {len(examples) - len(kept):,} of {len(examples):,} pairs longer than "
-        f"max_length {max_length} (pieces with bos or eos), first pair {first.index + 1:,} "
-        f"with {first.lengths[0]:,} and {first.lengths[1]:,}"
-    )
-    if not kept:
-        raise UserError(f"no pairs left: {note}; raise max_length or split the sentences")
-    return kept, note
+    fitting, too_long = [], []
+    for example in examples:
+        (fitting if max(example.lengths) <= max_length else too_long).append(example)
+    return fitting, too_long
 
 
 def collate(examples: Sequence[Example], *, pad_id: int, bos_id: int, eos_id: int) -> Batch:

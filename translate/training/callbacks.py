@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from typing import Any, Literal
 
 from lightning.pytorch.callbacks import Callback, EarlyStopping, TQDMProgressBar
+
+ValidationMetric = Literal[
+    "val/bleu", "val/chrf", "val/exact_match", "val/loss", "val/nll", "val/perplexity"
+]
 
 
 class ProgressBar(TQDMProgressBar):
@@ -77,9 +82,39 @@ class Speed(Callback):
 
 
 class EarlyStoppingAboveZero(EarlyStopping):
-    """Counts validations only once BLEU has left zero, where it stays in the first epochs."""
+    """Counts validations only once BLEU has left zero, where it stays in the first epochs.
+
+    Args:
+        monitor: the metric of a validation that has to improve.
+        mode: whether a higher ("max") or a lower ("min") value is better.
+        patience: validations in a row without an improvement that end the training.
+        check_on_train_epoch_end: check after every epoch instead of after every validation.
+        **options: other arguments of Lightning's EarlyStopping.
+
+    Raises:
+        ValueError: with all contradictions among the settings.
+    """
 
     STARTED = 1.0  # BLEU
+
+    def __init__(
+        self,
+        monitor: ValidationMetric = "val/bleu",
+        mode: Literal["max", "min"] = "max",
+        patience: int = 10,
+        check_on_train_epoch_end: bool = False,
+        **options: Any,
+    ) -> None:
+        faults = []
+        if patience < 0:
+            faults.append(f"patience must be 0 or more, not {patience}")
+        better = "min" if monitor in ("val/loss", "val/nll", "val/perplexity") else "max"
+        if mode != better:
+            faults.append(f"mode must be {better} for {monitor}, not {mode}")
+        if faults:
+            raise ValueError("; ".join(f"early_stopping.{fault}" for fault in faults))
+        options["check_on_train_epoch_end"] = check_on_train_epoch_end
+        super().__init__(monitor, mode=mode, patience=patience, **options)
 
     def on_validation_end(self, trainer, pl_module) -> None:
         bleu = trainer.callback_metrics.get("val/bleu", self.STARTED)

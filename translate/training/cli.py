@@ -32,7 +32,7 @@ from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
-from translate.training.settings import check_early_stopping, check_search, check_trainer
+from translate.training.settings import check_search, check_trainer
 from translate.training.silence import silence_lightning
 from translate.training.validation import HEATMAPS, TranslateValidation
 
@@ -116,14 +116,6 @@ class TranslationCLI(LightningCLI):
         meaning = "checkpoint or run to resume" if self.command == "fit" else "model to use"
         parser.add_argument("--ckpt_path", type=str | None, help=f"{meaning}: a file or a folder")
         parser.add_lightning_class_args(EarlyStoppingAboveZero, "early_stopping")
-        parser.set_defaults(
-            {
-                "early_stopping.monitor": "val/bleu",
-                "early_stopping.mode": "max",
-                "early_stopping.patience": 10,
-                "early_stopping.check_on_train_epoch_end": False,
-            }
-        )
         parser.add_lightning_class_args(TranslateValidation, "translations")
         parser.add_lightning_class_args(Monitor, "monitor")
         parser.add_argument(
@@ -160,16 +152,12 @@ class TranslationCLI(LightningCLI):
     def instantiate_classes(self) -> None:
         """Check all sections and report all contradictions at once; `_build` instantiates later."""
         settings = self.config
-        faults = check_early_stopping(settings.early_stopping)
-        if not faults:
-            # The parser checks the links between sections, so early_stopping has to be there, too.
-            always = {"early_stopping": settings.early_stopping}
-            for section in ("model", "data", "translations", "monitor"):
-                try:
-                    self.parser.instantiate(Namespace({section: settings[section], **always}))
-                except ValueError as error:
-                    faults.append(str(error))
-        faults += check_search(settings.beam, settings.length_penalty)
+        faults = check_search(settings.beam, settings.length_penalty)
+        for section in ("model", "data", "early_stopping", "translations", "monitor"):
+            try:
+                self.parser.instantiate(Namespace({section: settings[section]}))
+            except ValueError as error:
+                faults.append(str(error))
         if faults:
             raise UsageError("; ".join(faults))
 
@@ -192,7 +180,7 @@ class TranslationCLI(LightningCLI):
         self._build()
         self._check()
         if not self.trainer.fast_dev_run:
-            settings.name = self.folder.name  # of the run, not of the file that is written
+            settings.name = self.folder.path.parent.name  # not that of config.yaml
             self.folder.save_config(self.parser.dump(settings, skip_unset=False))
         started = time.monotonic()
         try:
@@ -266,7 +254,7 @@ class TranslationCLI(LightningCLI):
     def _check(self) -> None:
         """Refuse what cannot train, before and after the data is read."""
         if self.resumed:
-            self.resumed.check_model(self.model.architecture, self.model.optimizer)
+            self.resumed.check_model(self.model.hparams)
             self.resumed.check_left(self.trainer.max_epochs, self.trainer.max_steps)
             self.datamodule.tokenizer = self.resumed.trained.tokenizer
             self.config.ckpt_path = str(self.resumed.path.absolute())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 
 import lightning
@@ -24,7 +23,7 @@ from translate.training.batching import (
     TokenBatchSampler,
     collate,
     encode_pairs,
-    keep_fitting,
+    split_by_length,
 )
 
 Sources = ParallelFiles | list[ParallelFiles]
@@ -209,13 +208,19 @@ class TranslationData(lightning.LightningDataModule):
     def _encode(self, name: str, pairs: list[Pair], corpus: Corpus) -> list[Example]:
         """Return the examples that fit the model; `corpus` is where the pairs come from."""
         examples = encode_pairs(self.tokenizer, pairs)
-        kept, note = keep_fitting(examples, self.max_length)
-        if note:
-            rows = zip_longest(examples, kept)
-            first = pairs[next(example.index for example, other in rows if example is not other)]
-            place = next(i for i, pair in enumerate(corpus.pairs) if pair is first)
-            logger.info(f"data.{name}: {note}: {corpus.place(place)}: {excerpt(*first)}")
-        return kept
+        fitting, too_long = split_by_length(examples, self.max_length)
+        if too_long:
+            first, lengths = pairs[too_long[0].index], too_long[0].lengths
+            note = (
+                f"data.{name}: left out {len(too_long):,} of {len(pairs):,} pairs longer than "
+                f"max_length {self.max_length} (pieces with bos or eos), the first with "
+                f"{lengths[0]:,} and {lengths[1]:,} pieces: "
+                f"{corpus.place(corpus.pairs.index(first))}: {excerpt(*first)}"
+            )
+            if not fitting:
+                raise UserError(f"no pairs left: {note}; raise model.max_length or split sentences")
+            logger.info(note)
+        return fitting
 
     def train_dataloader(self) -> DataLoader:
         """Return batches of about equal size; a resumed run skips those it has done."""

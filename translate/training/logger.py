@@ -26,9 +26,8 @@ class RunLogger(TensorBoardLogger):
         self, folder: RunFolder, updates: Callable[[], int], resumed_after: int | None = None
     ) -> None:
         purge = None if resumed_after is None else resumed_after + 1
-        super().__init__(
-            folder.runs, folder.name, folder.version, default_hp_metric=False, purge_step=purge
-        )
+        runs, name, version = folder.path.parents[1], folder.path.parent.name, folder.path.name
+        super().__init__(runs, name, version, default_hp_metric=False, purge_step=purge)
         self._folder = folder
         self._updates = updates
 

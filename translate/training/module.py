@@ -17,7 +17,7 @@ Shapes: B batch, S source length, T target length, D d_model, V vocabulary; N re
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import lightning
@@ -62,6 +62,7 @@ class TranslationModule(lightning.LightningModule):
         **architecture: Any,
     ) -> None:
         super().__init__()
+        self.save_hyperparameters(logger=False)  # the monitor logs them with the best score
         self.optimizer = optimizer
         self.peak_learning_rate = peak_learning_rate
         self.muon_learning_rate = muon_learning_rate
@@ -97,12 +98,6 @@ class TranslationModule(lightning.LightningModule):
         if not 0 <= self.label_smoothing < 1:
             faults.append(f"label_smoothing must lie in [0, 1), not {self.label_smoothing}")
         return faults
-
-    @property
-    def architecture(self) -> dict[str, Any]:
-        """The settings of the model, without what comes from the data."""
-        from_data = ("vocab_size", "pad_id")
-        return {name: x for name, x in asdict(self.config).items() if name not in from_data}
 
     def setup(self, stage: str) -> None:
         if hasattr(self, "model"):

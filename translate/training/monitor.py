@@ -21,10 +21,6 @@ from translate.training.checkpoints import SaveCheckpoints
 
 logger = logging.getLogger(__name__)
 
-_HYPERPARAMETERS = (
-    *("optimizer", "peak_learning_rate", "muon_learning_rate", "warmup_steps", "weight_decay"),
-    "label_smoothing",
-)
 _PROJECTED = 1000  # pieces in the projector: the first ones are the most frequent
 
 
@@ -118,12 +114,10 @@ class Monitor(Callback):
         writer = _writer(trainer)
         if not self.sentences or writer is None or trainer.fast_dev_run:
             return
-        settings = {name: getattr(pl_module, name) for name in _HYPERPARAMETERS}
         for saving in trainer.checkpoint_callbacks:
             if isinstance(saving, SaveCheckpoints) and saving.best_score is not None:
-                trainer.logger.log_hyperparams(
-                    settings | pl_module.architecture, {"val/best_bleu": saving.best_score}
-                )
+                best = {"val/best_bleu": saving.best_score}
+                trainer.logger.log_hyperparams(dict(pl_module.hparams), best)
         count = min(_PROJECTED, len(pl_module.tokenizer))
         writer.add_embedding(
             pl_module.model.embedding.weight[:count].detach().cpu(),

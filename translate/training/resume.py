@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,13 +72,13 @@ class Resumed:
         done = checkpoint["training"]
         return cls(path, trained, done["epochs"], done["updates"], done["optimizer"])
 
-    def check_model(self, architecture: dict[str, Any], optimizer: str) -> None:
+    def check_model(self, settings: Mapping[str, Any]) -> None:
         """Raise UsageError unless the settings describe the model in the checkpoint."""
         stored = {**asdict(self.trained.model.config), "optimizer": self.optimizer}
         changed = [
             f"{key} is {stored[key]} in the checkpoint, {value} in the config"
-            for key, value in {**architecture, "optimizer": optimizer}.items()
-            if stored[key] != value
+            for key, value in settings.items()
+            if stored.get(key, value) != value
         ]
         if changed:
             raise UsageError(f"{self.path}: another model: {'; '.join(changed)}")

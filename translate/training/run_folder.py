@@ -26,9 +26,7 @@ from translate.io import write_atomically
 class RunFolder:
     """Where one run writes. Making the object creates nothing on disk."""
 
-    runs: Path
-    name: str
-    version: str
+    path: Path  # runs/NAME/version_N
     resumed: bool = False  # the folder of the run that wrote the checkpoint
 
     @classmethod
@@ -41,7 +39,7 @@ class RunFolder:
         if name in (".", "..") or Path(name).name != name:
             raise UsageError(f"name must be the name of one folder, not {name!r}")
         used = [version_number(path) for path in (runs / name).glob("version_*")]
-        return cls(runs, name, f"version_{max(used, default=-1) + 1}")
+        return cls(runs / name / f"version_{max(used, default=-1) + 1}")
 
     @classmethod
     def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
@@ -49,11 +47,7 @@ class RunFolder:
         folder = checkpoint.resolve().parent
         if folder.name != "checkpoints" or not folder.parent.name.startswith("version_"):
             return None
-        return cls(folder.parents[2], folder.parents[1].name, folder.parent.name, resumed=True)
-
-    @property
-    def path(self) -> Path:
-        return self.runs / self.name / self.version
+        return cls(folder.parent, resumed=True)
 
     @property
     def checkpoints(self) -> Path:

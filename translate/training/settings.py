@@ -2,39 +2,10 @@
 
 from __future__ import annotations
 
-from jsonargparse import Namespace
 from lightning.pytorch import Trainer
 
 from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.errors import UsageError
-
-# What a validation logs, and whether higher or lower is better.
-VALIDATION_METRICS = {
-    "val/bleu": "max",
-    "val/chrf": "max",
-    "val/exact_match": "max",
-    "val/loss": "min",
-    "val/nll": "min",
-    "val/perplexity": "min",
-}
-
-
-def check_early_stopping(settings: Namespace) -> list[str]:
-    """Return what is wrong with the section `early_stopping`, one message per fault."""
-    mode = VALIDATION_METRICS.get(settings.monitor)
-    if mode is None:
-        return [
-            f"early_stopping.monitor is {settings.monitor}, which no validation logs: "
-            f"choose one of {', '.join(VALIDATION_METRICS)}"
-        ]
-    faults = []
-    if settings.patience < 0:
-        faults.append(f"early_stopping.patience must be 0 or more, not {settings.patience}")
-    if settings.mode != mode:
-        faults.append(
-            f"early_stopping.mode must be {mode} for {settings.monitor}, not {settings.mode}"
-        )
-    return faults
 
 
 def check_search(beam: int, length_penalty: float) -> list[str]:
