@@ -165,7 +165,7 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
     if args.sentences:
         return [args.sentences]
     if args.input:
-        from translate.text.lines import read_lines
+        from translate.text.text_files import read_lines
 
         return [read_lines(args.input)]
 
