@@ -1,14 +1,20 @@
-"""How fast this program is, beside others that do the same: one command, one run.
+"""Measure how fast this program is, beside other programs that do the same.
 
-    python scripts/benchmark.py --quick                      two minutes, once the peers are there
-    python scripts/benchmark.py --multi30k FOLDER            the real thing, on Multi30k
-    python scripts/benchmark.py --only decoding,process      parts of it
+    python scripts/benchmark.py --quick                      two minutes, with installed peers
+    python scripts/benchmark.py --multi30k FOLDER            everything, on Multi30k
+    python scripts/benchmark.py --only decoding,process      two of the measurements
+    python scripts/benchmark.py --against ../before          this checkout and another one
 
-Run it with the Python of this program's environment. The peers (JoeyNMT, Hugging Face's
-MarianMTModel, CTranslate2) are installed from pinned packages into an environment of their own,
-.benchmark/env; everything else is written into .benchmark/ too. A Markdown table goes to stdout,
-every single repeat to a JSON file. All have the same shape, data, token budget and threads.
-They take turns, and ratios are medians of the ratios of the rounds.
+Run it with the Python of this program's environment. It installs the peers (JoeyNMT, Hugging
+Face's MarianMTModel, CTranslate2), in pinned versions, into an environment of their own,
+.benchmark/env, and writes everything else into .benchmark/ too. A Markdown table goes to stdout,
+the value of every round to a JSON file. All contestants have the same shape, data, batch size and
+number of threads, and take turns; a ratio is the median of the rounds' ratios.
+
+--against measures this checkout and another checkout of this project in turns, without the peers:
+`translate fit` with AdamW and with Muon (training), 128 sentences at a time and one at a time
+(decoding), a whole `translate decode` and `translate --help` (process). In this case the other
+checkout trains the model for decoding, because new versions read the checkpoints of older ones.
 """
 
 from __future__ import annotations
@@ -22,80 +28,95 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from benchmark_parts.common import SCRIPTS, Bench, BenchmarkError, Options, Progress
-from benchmark_parts.data import MULTI30K
-from benchmark_parts.peers import machine, our_versions, usable_cores
-from benchmark_parts.report import describe, table
-
-ROOT = SCRIPTS.parent
+from benchmarks.bench import Bench, Progress
+from benchmarks.corpus import MULTI30K
+from benchmarks.machine import describe_machine, usable_cores
+from benchmarks.options import ROOT, BenchmarkError, Options
+from benchmarks.report import describe, table
 
 
 class Part(NamedTuple):
     """A module with `units(rounds) -> int`, the steps of the progress bar, and
-    `compete(bench, rounds) -> dict`, whose result goes into the JSON file. Rows made by
-    `rounds.figure` under its key "figures" go into the table. What fails is a
-    BenchmarkError."""
+    `measure(bench, rounds) -> dict`, whose result goes into the JSON file. Its key "figures"
+    holds the rows of the table, made by `rounds.figure`."""
 
     module: str
     rounds: int  # without --rounds
     quick_rounds: int
-    peers: bool = True  # whether it needs their environment
-    long: bool = False  # left out of --quick unless --only names it
+    slow: bool = False  # left out of --quick, unless --only names it
 
 
-# In this order. A part needs a line here and nothing else.
 PARTS = {
-    "training": Part("benchmark_parts.training", rounds=5, quick_rounds=1),
-    "decoding": Part("benchmark_parts.decoding", rounds=7, quick_rounds=2),
-    "process": Part("benchmark_parts.process", rounds=7, quick_rounds=2, peers=False),
-    "costs": Part("benchmark_parts.costs", rounds=1, quick_rounds=1, peers=False, long=True),
+    "training": Part("training", rounds=5, quick_rounds=1),
+    "decoding": Part("decoding", rounds=7, quick_rounds=2),
+    "process": Part("startup", rounds=7, quick_rounds=2),
 }
+AGAINST = ("training", "decoding", "process")  # what --against can measure
+CHECKOUTS = Part("checkouts", rounds=7, quick_rounds=1)
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parse(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, dict[str, Part]]:
+    """Read the command line; return the options and the parts to run."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few steps and repeats, no curves")
-    parser.add_argument("--only", metavar="PARTS", help=f"of {','.join(PARTS)}; default: all")
-    parser.add_argument("--threads", type=_positive, default=usable_cores(), metavar="N")
     parser.add_argument(
-        "--rounds", type=_positive, metavar="N", help="repeats of everything (default: a part's)"
+        "--quick", action="store_true", help="few steps and rounds, without the slow parts"
     )
     parser.add_argument(
-        "--multi30k",
-        type=_folder,
-        metavar="FOLDER",
-        help="with train, val and test_2016_flickr, each .en.gz and .de.gz; default: data/tiny",
+        "--only",
+        metavar="PARTS",
+        help=f"parts to run, separated by commas, of {', '.join(PARTS)}; default: all",
     )
     parser.add_argument(
-        "--checkpoint",
-        type=_file,
-        metavar="FILE",
-        help="a model to decode with, trained with --model.norm post; default: trains one",
-    )
-    parser.add_argument("--work", type=Path, default=ROOT / ".benchmark", metavar="FOLDER")
+        "--threads", type=_positive, default=usable_cores(), metavar="N",
+        help="threads of each contestant; default: all cores",
+    )  # fmt: skip
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="default: benchmark.json in the work folder"
-    )
+        "--rounds", type=_positive, metavar="N",
+        help="how often everything is measured; default: depends on the part",
+    )  # fmt: skip
+    parser.add_argument(
+        "--multi30k", type=_multi30k, metavar="FOLDER",
+        help="a folder with train, val and test_2016_flickr, each .en.gz and .de.gz; "
+        "default: use data/tiny",
+    )  # fmt: skip
+    parser.add_argument(
+        "--checkpoint", type=_file, metavar="FILE",
+        help="a model to decode with, trained with --model.norm post; default: train one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", type=_checkout, metavar="FOLDER",
+        help="another checkout of this project to compare this one with, instead of the peers",
+    )  # fmt: skip
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / ".benchmark", metavar="FOLDER",
+        help="where everything is written; default: .benchmark in this checkout",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE",
+        help="the JSON file; default: benchmark.json in the work folder",
+    )  # fmt: skip
     args = parser.parse_args(argv)
+    known = AGAINST if args.against else tuple(PARTS)
     if args.only is None:
-        args.parts = [name for name in PARTS if not (args.quick and PARTS[name].long)]
+        args.only = [name for name in known if not (args.quick and PARTS[name].slow)]
     else:
-        args.parts = args.only.split(",")
-    if unknown := [name for name in args.parts if name not in PARTS]:
-        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    return args
+        args.only = args.only.split(",")
+    if unknown := [name for name in args.only if name not in known]:
+        parser.error(f"no such part: {', '.join(unknown)}; expected {', '.join(known)}")
+    if args.against:
+        return args, {"checkouts": CHECKOUTS}
+    return args, {name: PARTS[name] for name in args.only}
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
     return int(text)
 
 
-def _folder(text: str) -> Path:
+def _multi30k(text: str) -> Path:
     folder = Path(text).resolve()
     for name in MULTI30K.values():
         for language in ("en", "de"):
@@ -110,54 +131,48 @@ def _file(text: str) -> Path:
     return Path(text).resolve()
 
 
+def _checkout(text: str) -> Path:
+    if not Path(text, "translate", "__init__.py").is_file():
+        raise argparse.ArgumentTypeError(f"no package translate/ in {text!r}")
+    return Path(text).resolve()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the parts; 0 if everything was measured, 1 if something failed."""
-    args = parse(argv)
+    """Run the parts; return 0 if everything was measured and 1 if something failed."""
+    args, parts = parse(argv)
     work = args.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     output = args.output or work / "benchmark.json"
-    modules = {name: importlib.import_module(PARTS[name].module) for name in args.parts}
-    rounds = {
-        name: args.rounds or (PARTS[name].quick_rounds if args.quick else PARTS[name].rounds)
-        for name in args.parts
+    options = Options(
+        quick=args.quick, threads=args.threads, multi30k=args.multi30k, checkpoint=args.checkpoint,
+        against=args.against, only=tuple(args.only), work=work,
+    )  # fmt: skip
+    modules = {
+        name: importlib.import_module(f"benchmarks.{part.module}") for name, part in parts.items()
     }
-    common = {"quick": args.quick, "threads": args.threads, "work": work}
-    common |= {"multi30k": args.multi30k, "checkpoint": args.checkpoint}
-    progress = Progress(1 + sum(modules[name].units(rounds[name]) for name in args.parts))
-    bench = Bench(Options(**common), progress)
+    rounds = {
+        name: args.rounds or (part.quick_rounds if args.quick else part.rounds)
+        for name, part in parts.items()
+    }
+    progress = Progress(sum(modules[name].units(rounds[name]) for name in parts))
+    bench = Bench(options, progress)
+    checkouts = [ROOT, *([args.against] if args.against else [])]
     results: dict[str, Any] = {
-        "machine": machine(bench.options),
-        "options": {
-            "quick": args.quick,
-            "threads": args.threads,
-            "multi30k": args.multi30k is not None,
-            "checkpoint": args.checkpoint and args.checkpoint.name,
-            "parts": args.parts,
-            "rounds": rounds,
-        },
+        "machine": describe_machine(args.threads, checkouts),
+        "options": {**vars(options), "rounds": rounds},
         "parts": {},
     }
     started = time.monotonic()
     try:
-        results["versions"] = {"ours": our_versions(), "peers": {}}
-        if any(PARTS[name].peers for name in args.parts):
-            results["versions"] |= {"peers": bench.peers.versions}
-            results["versions"] |= {"peers_error": bench.peers.error or None}
-            ours, theirs = results["machine"]["torch"], bench.peers.versions.get("torch", "")
-            if theirs and theirs != ours:
-                progress.say(f"not the same torch: {ours} here, {theirs} for the peers")
-        progress.done()
-        for name in args.parts:
-            begun = time.monotonic()
+        for name in parts:
             try:
-                part = modules[name].compete(bench, rounds[name])
+                part = modules[name].measure(bench, rounds[name])
             except BenchmarkError as error:
                 progress.say(f"{name}: {error}")
                 part = {"error": str(error)}
-            part["seconds"] = round(time.monotonic() - begun, 1)
             results["parts"][name] = part
             results["seconds"] = round(time.monotonic() - started, 1)
-            # After every part: what has been measured survives whatever comes next.
+            # Written after every part, so that an interrupted benchmark loses only the last one.
             output.write_text(json.dumps(results, indent=1, default=str) + "\n", "utf-8")
     except KeyboardInterrupt:
         progress.say("interrupted")
@@ -167,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(describe(results))
     print()
     print(table(results))
-    print(f"benchmark: every repeat is in {output}", file=sys.stderr)
+    print(f"benchmark: the value of every round is in {output}", file=sys.stderr)
     rows = [row for part in results["parts"].values() for row in part.get("figures", [])]
     failed = [part for part in results["parts"].values() if part.get("error")]
     return int(bool(failed) or any(row["error"] for row in rows))

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmark_parts import corpus, plot, split
-from benchmark_parts.children import run
-from benchmark_parts.common import SHAPE, Bench, BenchmarkError, Options
-from benchmark_parts.data import VOCAB_SIZE
-from benchmark_parts.rounds import figure
+from benchmarks import corpus, plot, split
+from benchmarks.child_processes import run
+from benchmarks.corpus import VOCAB_SIZE
+from benchmarks.options import SHAPE, Bench, BenchmarkError, Options
+from benchmarks.rounds import figure
 
 LENGTH, TOKENS = 16, 8192  # of every axis that is not about them
 ROWS = 4  # of the axis with a constant number of sentences
@@ -139,7 +139,7 @@ def _measure(each: Point, options: Options) -> dict[str, float]:
     # Slow points end after some seconds, but not with fewer than `least` measured steps.
     quick = {"warmup": 1, "steps": 3, "least": 1, "seconds": 2}
     steps = quick if options.quick else {"warmup": 2, "steps": 9, "least": 3, "seconds": 15}
-    command: list[str | Path] = [sys.executable, "-m", "benchmark_parts.costs_worker"]
+    command: list[str | Path] = [sys.executable, "-m", "benchmarks.costs_worker"]
     if each.exact:
         steps = {"warmup": 1, "steps": 1, "least": 1, "seconds": 0}
         command = ["env", "MALLOC_MMAP_THRESHOLD_=65536", *command]

@@ -1,36 +1,33 @@
-"""One decoding contestant as a process: this program, MarianMTModel or CTranslate2.
+"""Worker: one decoding engine, this program, MarianMTModel or CTranslate2.
 
-    python -m benchmark_parts.decode_worker '{"contestant": "CTranslate2 int8", ...}'
+Text in, text out: every engine also turns text into pieces and pieces into text. This program
+reads its checkpoint; the others read exported weights and need nothing of this program.
 
-Sentences in, translations out: pieces made of text and text of pieces are in every time. Only
-this program's worker needs this program; the others get its weights from a file.
+Commands: "outputs" returns the pieces of every translation, "batch" and "single" return seconds
+and the number of pieces written, end-of-sentence included.
 
-Commands: "outputs" gives the pieces of every translation, "batch" and "single" give seconds and
-the number of pieces written, end signs counted.
-
-How threads are best used depends on the machine and on what is translated, so a peer has several
-ways to use them. "outputs" also times each of them, and the fastest of each kind is what counts.
+Which use of threads is fastest depends on the machine and on the text. A peer therefore has
+several variants; "outputs" times each, and the fastest counts.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmark_parts.weights import EOS, PAD
+from benchmarks.child_processes import serve
+from benchmarks.engine_weights import EOS, PAD
 
-# sentences, how many at a time -> pieces of each translation with its end sign, and its text
+# (sentences, batch size) -> the pieces of each translation with end-of-sentence, and its text
 Translate = Callable[[Sequence[str], int], tuple[list[list[int]], list[str]]]
-Ways = dict[str, Translate]  # by what is special about them
+Variants = dict[str, Translate]
 
 
-def this_program(settings: dict[str, Any]) -> Ways:
+def this_program(settings: dict[str, Any]) -> Variants:
+    """Return this program, in the version that PYTHONPATH finds."""
     import torch
 
     from translate import Translator
@@ -45,17 +42,18 @@ def this_program(settings: dict[str, Any]) -> Ways:
         ids = [each.ids if each.limit_reached else [*each.ids, EOS] for each in done]
         return ids, [each.text for each in done]
 
-    return {"as it is": translate}
+    return {"default": translate}
 
 
-def marian(settings: dict[str, Any]) -> Ways:
+def marian(settings: dict[str, Any]) -> Variants:
+    """Return Hugging Face's MarianMTModel with all threads and with one."""
     import sentencepiece
     import torch
 
-    from benchmark_parts.weights import load_weights, marian_model
+    from benchmarks.engine_weights import marian_model
 
     processor = sentencepiece.SentencePieceProcessor(model_file=settings["tokenizer"])
-    model = marian_model(load_weights(settings["weights"]))
+    model = marian_model(torch.load(settings["weights"]))
 
     def generate(rows: list[list[int]]) -> list[list[int]]:
         width = max(map(len, rows))
@@ -65,9 +63,10 @@ def marian(settings: dict[str, Any]) -> Ways:
             attention_mask=(padded != PAD).long(),
             do_sample=False,
             num_beams=1,
-            max_new_tokens=settings["max_new"] + 1,  # the end sign counts
+            max_new_tokens=settings["max_new"] + 1,  # end-of-sentence counts
         )
-        return [_until_end(ids[1:]) for ids in written.tolist()]
+        outputs = [ids[1:] for ids in written.tolist()]
+        return [ids[: ids.index(EOS) + 1] if EOS in ids else ids for ids in outputs]
 
     @torch.inference_mode()
     def translate(
@@ -83,21 +82,23 @@ def marian(settings: dict[str, Any]) -> Ways:
                 ids[row] = written
         return ids, processor.decode([_without_end(each) for each in ids])
 
-    return {f"threads {n}": partial(translate, n) for n in {settings["threads"], 1}}
+    return {f"threads {count}": partial(translate, count) for count in {settings["threads"], 1}}
 
 
-def ctranslate2(settings: dict[str, Any]) -> Ways:
+def ctranslate2(settings: dict[str, Any]) -> Variants:
+    """Return CTranslate2: all threads on one batch or, by default also, one batch per thread."""
     import ctranslate2
     import sentencepiece
+    import torch
 
-    from benchmark_parts.weights import load_weights, save_ctranslate2
+    from benchmarks.engine_weights import save_ctranslate2
 
     processor = sentencepiece.SentencePieceProcessor(model_file=settings["tokenizer"])
     pieces = [processor.id_to_piece(index) for index in range(len(processor))]
     name, _, layout = settings["contestant"].partition(", ")
     compute_type = name.split()[-1]
     folder = Path(settings["folder"]) / compute_type
-    save_ctranslate2(load_weights(settings["weights"]), pieces, folder)
+    save_ctranslate2(torch.load(settings["weights"]), pieces, folder)
 
     def translate(
         translator: ctranslate2.Translator, sentences: Sequence[str], batch_size: int
@@ -107,16 +108,14 @@ def ctranslate2(settings: dict[str, Any]) -> Ways:
             sources,
             beam_size=1,
             max_batch_size=batch_size,
-            min_decoding_length=0,  # an empty translation is one, as for the others
-            max_decoding_length=settings["max_new"] + 1,  # the end sign counts
+            min_decoding_length=0,  # as in the other engines, a translation may be empty
+            max_decoding_length=settings["max_new"] + 1,  # end-of-sentence counts
             return_end_token=True,
         )
-        ids = [
-            [processor.piece_to_id(piece) for piece in result.hypotheses[0]] for result in results
-        ]
+        outputs = [result.hypotheses[0] for result in results]
+        ids = [[processor.piece_to_id(piece) for piece in output] for output in outputs]
         return ids, processor.decode([_without_end(each) for each in ids])
 
-    # All threads for one batch at a time, or a batch on each.
     layouts = {(1, settings["threads"])}
     if not layout:
         layouts.add((settings["threads"], 1))
@@ -135,20 +134,16 @@ def ctranslate2(settings: dict[str, Any]) -> Ways:
     }
 
 
-def _until_end(ids: list[int]) -> list[int]:
-    return ids[: ids.index(EOS) + 1] if EOS in ids else ids
-
-
 def _without_end(ids: list[int]) -> list[int]:
     return ids[:-1] if ids[-1:] == [EOS] else ids
 
 
-class Contestant:
-    """Ways to translate, and the fastest of them for each command."""
+class Engine:
+    """The variants of an engine, and the fastest of them for each command."""
 
-    def __init__(self, ways: Ways, settings: dict[str, Any]) -> None:
-        self.ways = ways
-        self.settings = settings
+    def __init__(self, variants: Variants, settings: dict[str, Any]) -> None:
+        self.variants = variants
+        self.batch_size = settings["batch_size"]
         lines = Path(settings["sentences"]).read_text("utf-8").removesuffix("\n").split("\n")
         self.sentences = lines[: settings["count"]]
         step = max(1, len(self.sentences) // settings["singles"])
@@ -156,39 +151,37 @@ class Contestant:
         self.fastest: dict[str, str] = {}
 
     def outputs(self) -> dict[str, Any]:
-        """Pieces of all translations. Warms every way up, then chooses among them."""
-        for translate in self.ways.values():
-            ids, _ = translate(self.sentences, self.settings["batch_size"])
+        """Return the pieces of all translations. Also warms up every variant and times it."""
+        for translate in self.variants.values():
+            ids, _ = translate(self.sentences, self.batch_size)
             translate(self.singles[:2], 1)
         for command in ("batch", "single"):
-            speed = {way: self.measure(command, way)["seconds"] for way in self.ways}
-            self.fastest[command] = min(speed, key=speed.__getitem__)
+            seconds = {name: self.measure(command, name)["seconds"] for name in self.variants}
+            self.fastest[command] = min(seconds, key=seconds.__getitem__)
         return {"ids": ids, "fastest": self.fastest}
 
-    def measure(self, command: str, way: str | None = None) -> dict[str, Any]:
-        translate = self.ways[way or self.fastest[command]]
+    def measure(self, command: str, variant: str | None = None) -> dict[str, Any]:
+        """Return seconds and pieces of one command."""
+        translate = self.variants[variant or self.fastest[command]]
         started = time.perf_counter()
         if command == "batch":
-            ids, _ = translate(self.sentences, self.settings["batch_size"])
+            ids, _ = translate(self.sentences, self.batch_size)
         else:
             ids = [translate([sentence], 1)[0][0] for sentence in self.singles]
-        seconds = time.perf_counter() - started
-        return {"seconds": seconds, "tokens": sum(map(len, ids)), "sentences": len(ids)}
+        return {"seconds": time.perf_counter() - started, "tokens": sum(map(len, ids))}
 
 
-def main() -> None:
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints is no answer
-    settings = json.loads(sys.argv[1])
+def prepare(settings: dict[str, Any]) -> dict[str, Callable[[], dict[str, Any]]]:
+    """Load the engine and return its commands."""
     load = {"MarianMTModel": marian, "CTranslate2": ctranslate2}
-    ways = load.get(settings["contestant"].split()[0], this_program)(settings)
-    contestant = Contestant(ways, settings)
-    print(json.dumps({"ready": True}), file=answers, flush=True)
-    for line in sys.stdin:
-        command = json.loads(line)["command"]
-        result = contestant.outputs() if command == "outputs" else contestant.measure(command)
-        print(json.dumps(result), file=answers, flush=True)
+    variants = load.get(settings["contestant"].split()[0], this_program)(settings)
+    engine = Engine(variants, settings)
+    return {
+        "outputs": engine.outputs,
+        "batch": partial(engine.measure, "batch"),
+        "single": partial(engine.measure, "single"),
+    }
 
 
 if __name__ == "__main__":
-    main()
+    serve(prepare)

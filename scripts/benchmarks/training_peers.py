@@ -1,6 +1,6 @@
 """One training contestant as a process: PyTorch's nn.Transformer or Hugging Face's MarianMTModel.
 
-    python -m benchmark_parts.train_worker '{"contestant": "nn.Transformer", ...}'
+    python -m benchmarks.train_worker '{"contestant": "nn.Transformer", ...}'
 
 Needs torch, and transformers for MarianMTModel; nothing of this program. Batches come from a file
 and lie in memory before the clock starts.
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark_parts.weights import PAD, marian_config
+from benchmarks.engine_weights import PAD, marian_config
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]  # src, tgt_in, tgt_out -> mean loss
 

@@ -3,7 +3,7 @@
 The text is made from that of the benchmark: sentences shorter than usual are joined with others,
 longer ones are put together from two halves, so that no line repeats and lengths stay natural.
 
-    python -m benchmark_parts.corpus '{"source": FILE, ...}'        the process that is measured
+    python -m benchmarks.corpus '{"source": FILE, ...}'        the process that is measured
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmark_parts.children import run
-from benchmark_parts.common import Bench
-from benchmark_parts.data import SEED
-from benchmark_parts.memory import MIB, peak_bytes, resident_bytes
-from benchmark_parts.rounds import figure
+from benchmarks.child_processes import run
+from benchmarks.corpus import SEED
+from benchmarks.memory import MIB, peak_bytes, resident_bytes
+from benchmarks.options import Bench
+from benchmarks.rounds import figure
 
 PAIRS, QUICK_PAIRS = 1_000_000, 50_000
 BATCH_TOKENS = 8192
@@ -59,7 +59,7 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
         bench.progress.done()
         for round_ in range(rounds):
             bench.progress.now(f"corpus, round {round_ + 1}")
-            command = [sys.executable, "-m", "benchmark_parts.corpus"]
+            command = [sys.executable, "-m", "benchmarks.corpus"]
             run(
                 [*command, json.dumps(settings, default=str)],
                 options,

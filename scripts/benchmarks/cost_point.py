@@ -1,6 +1,6 @@
 """One point of the cost curves, in a process of its own.
 
-    python -m benchmark_parts.costs_worker '{"rows": 256, "length": 16, ...}'
+    python -m benchmarks.costs_worker '{"rows": 256, "length": 16, ...}'
 
 The JSON answer goes into a file.
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import torch
 
-from benchmark_parts.common import SHAPE
-from benchmark_parts.data import SEED, SMOOTHING
-from benchmark_parts.memory import MIB, forget_peak, peak_bytes, resident_bytes
+from benchmarks.corpus import SEED, SMOOTHING
+from benchmarks.memory import MIB, forget_peak, peak_bytes, resident_bytes
+from benchmarks.options import SHAPE
 from translate.model import attention
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.training.batching import Batch
