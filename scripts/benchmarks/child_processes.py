@@ -1,9 +1,4 @@
-"""Child processes: run a command to its end, or keep a worker alive that measures on command.
-
-A worker is a module of this package. It receives its settings as a JSON argument, then reads one
-command per line and answers each with one line of JSON. Between commands it waits, so it takes
-no time from the others.
-"""
+"""Child processes: run a command, or measure in a module of this package and return the answer."""
 
 from __future__ import annotations
 
@@ -11,11 +6,9 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from benchmarks.options import ROOT, SCRIPTS, BenchmarkError, Options
@@ -23,132 +16,85 @@ from benchmarks.options import ROOT, SCRIPTS, BenchmarkError, Options
 TIMEOUT = 1800  # seconds
 
 
-def environment(options: Options, checkout: Path = ROOT) -> dict[str, str]:
-    """Return the environment of a child: the same threads, no downloads, UTF-8.
+def run(
+    command: Sequence[str | Path],
+    options: Options,
+    log: str,
+    *,
+    checkout: Path = ROOT,
+    variables: dict[str, str] | None = None,
+) -> None:
+    """Run a process to its end, with `options.threads` threads and without downloads.
 
-    `checkout` is the source tree that `import translate` finds.
-    """
-    threads = str(options.threads)
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(SCRIPTS), str(checkout)]),
-        "OMP_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-        "HF_HUB_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONUTF8": "1",
-    }
-
-
-def run(command: Sequence[str | Path], options: Options, log: Path, checkout: Path = ROOT) -> None:
-    """Run a process to its end, with its output in `log`.
+    Its output goes into logs/`log`.log in the work folder, `import translate` finds the package
+    in `checkout`, and `variables` are more environment variables.
 
     Raises:
         BenchmarkError: with the most telling line of the log, if the process fails.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as file:
+    file = options.work / "logs" / f"{log}.log"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SCRIPTS), str(checkout)]),
+        "PYTHONUTF8": "1",
+        "OMP_NUM_THREADS": str(options.threads),
+        "MKL_NUM_THREADS": str(options.threads),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        **(variables or {}),
+    }
+    with file.open("wb") as output:
         try:
             code = subprocess.run(
-                [str(word) for word in command],
-                cwd=checkout,  # Python puts it first on the import path
-                env=environment(options, checkout),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                timeout=TIMEOUT,
-            ).returncode
+                list(map(str, command)), env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, timeout=TIMEOUT,
+                cwd=checkout,  # comes first on the import path
+            ).returncode  # fmt: skip
         except OSError as error:
             raise BenchmarkError(f"cannot start {command[0]}: {error.strerror}") from None
         except subprocess.TimeoutExpired:
-            raise BenchmarkError(f"still running after {TIMEOUT} s (output: {log})") from None
+            raise BenchmarkError(f"still running after {TIMEOUT} s (output: {file})") from None
     if code:
-        raise BenchmarkError(f"{error_line(log)} (exit code {code}, output: {log})")
+        lines = ["no output", *filter(str.strip, file.read_text("utf-8", "replace").splitlines())]
+        reason = ([line for line in lines if "error" in line.lower()] or lines)[-1].strip()[:300]
+        raise BenchmarkError(f"{reason} (exit code {code}, output: {file})")
 
 
-def error_line(log: Path) -> str:
-    """Return the last line that mentions an error, or else the last line."""
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
-    lines = [line for line in lines if line] or ["no output"]
-    errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines)[-1][:300]
+def measure_in_child(
+    module: str,
+    settings: dict[str, Any],
+    options: Options,
+    *,
+    python: str | Path = sys.executable,
+    checkout: Path = ROOT,
+    variables: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Run a module of this package with some settings; return what it passes to `answer`.
 
-
-class Worker:
-    """A child process that loads once and then measures on command.
-
-    Args:
-        python: the interpreter.
-        module: a module of this package that calls `serve`.
-        settings: what `serve` passes to the module; "contestant" names the log file.
-        options: the command line.
-        checkout: the source tree that `import translate` finds.
-        variables: more environment variables.
+    The other arguments are those of `run`.
     """
-
-    def __init__(
-        self,
-        python: str | Path,
-        module: str,
-        settings: dict[str, Any],
-        options: Options,
-        checkout: Path = ROOT,
-        variables: dict[str, str] | None = None,
-    ) -> None:
-        name = settings["contestant"].replace(" ", "_")
-        self._log = options.work / "logs" / f"{module}_{name}.log"
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(python), "-m", f"benchmarks.{module}", json.dumps(settings, default=str)],
-                cwd=checkout,
-                env=environment(options, checkout) | (variables or {}),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                encoding="utf-8",
-            )
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(
-        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with suppress(OSError):  # the worker has ended and left a command unread
-            self._process.stdin.close()
-        try:
-            self._process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
-
-    def ask(self, command: str) -> dict[str, Any]:
-        """Send a command and return the answer.
-
-        Raises:
-            BenchmarkError: the worker has ended, or does not answer in time.
-        """
-        with suppress(OSError):  # the worker has ended; the missing answer shows it
-            self._process.stdin.write(command + "\n")
-            self._process.stdin.flush()
-        timer = threading.Timer(TIMEOUT, self._process.kill)
-        timer.start()
-        line = self._process.stdout.readline()
-        timer.cancel()
-        if not line:
-            code = self._process.wait()
-            reason = f"killed by signal {-code}" if code < 0 else error_line(self._log)
-            raise BenchmarkError(f"{reason} (output: {self._log})")
-        return json.loads(line)
+    file = options.work / "answer.json"
+    file.unlink(missing_ok=True)
+    settings = {"threads": options.threads, **settings, "answer": file}
+    command = [python, "-m", f"benchmarks.{module}", json.dumps(settings, default=str)]
+    run(command, options, module, checkout=checkout, variables=variables)
+    return json.loads(file.read_text("utf-8"))
 
 
-def serve(prepare: Callable[[dict[str, Any]], dict[str, Callable[[], dict[str, Any]]]]) -> None:
-    """Be a worker: `prepare(settings)` loads, and returns a function per command."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints is not an answer
-    commands = prepare(json.loads(sys.argv[1]))
-    for line in sys.stdin:
-        print(json.dumps(commands[line.strip()]()), file=answers, flush=True)
+def answer(measure: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """The child's side: call `measure` with the settings and write its result."""
+    settings = json.loads(sys.argv[1])
+    Path(settings["answer"]).write_text(json.dumps(measure(settings)), encoding="utf-8")
+
+
+def ram_mib(field: str) -> float:
+    """Return the RAM of this process, in MiB: now (VmRSS) or at its peak (VmHWM).
+
+    0 where the system has no /proc.
+    """
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+            if line.startswith(field):
+                return int(line.split()[1]) / 1024
+    return 0.0

@@ -1,28 +1,14 @@
-"""The same text for every contestant: pairs, tokenizer, batches and a trained model."""
+"""The same text for every contestant: pairs, tokenizer and batches."""
 
 from __future__ import annotations
 
 import gzip
-import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from benchmarks.child_processes import run
-from benchmarks.options import (
-    LEARNING_RATE,
-    ROOT,
-    SEED,
-    SHAPE,
-    SMOOTHING,
-    TOKENS_PER_SIDE,
-    BenchmarkError,
-    Options,
-)
+from benchmarks.options import ROOT, SEED, TOKENS_PER_SIDE, BenchmarkError, Options
 
 TINY = ROOT / "data" / "tiny"
 MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
@@ -35,20 +21,15 @@ REPEAT_TINY = 6  # an epoch must be longer than a timed run, or the end of the e
 class Corpus:
     """Files in the work folder with normalized text."""
 
-    name: str
-    train: tuple[Path, Path]  # source, target; the tiny corpus is repeated
-    once: tuple[Path, Path]  # the same without repeats
+    description: str
+    train: tuple[Path, Path]  # source, target
     valid: tuple[Path, Path]
     test: Path  # TEST_SENTENCES sources, one per line
     tokenizer: Path
     pieces: int
-    pairs: int  # of `once`
-
-    def describe(self) -> dict[str, Any]:
-        """Return what the report says about the corpus."""
-        return {"corpus": self.name, "pairs": self.pairs, "pieces": self.pieces}
 
 
+@cache
 def prepare(options: Options) -> Corpus:
     """Read the corpus, train the tokenizer and write the files.
 
@@ -72,17 +53,15 @@ def prepare(options: Options) -> Corpus:
     file.write_bytes(tokenizer.to_bytes())
     test = [source for source, _ in pairs["test"]]
     test = (test * -(-TEST_SENTENCES // len(test)))[:TEST_SENTENCES]
-    repeats = 1 if options.multi30k or options.quick else REPEAT_TINY
-    tiny = "data/tiny" if repeats == 1 else f"data/tiny, repeated {repeats} times"
+    name = "Multi30k" if options.multi30k else f"data/tiny, repeated {REPEAT_TINY} times"
+    pieces, repeats = len(tokenizer), 1 if options.multi30k else REPEAT_TINY
     return Corpus(
-        name="Multi30k" if options.multi30k else tiny,
-        train=_write(folder, "train", pairs["train"] * repeats),
-        once=_write(folder, "once", pairs["train"]),
-        valid=_write(folder, "valid", pairs["valid"][:50]),
+        description=f"{name}: {len(pairs['train']):,} pairs, {pieces:,} joint pieces",
+        train=_write_pairs(folder, "train", pairs["train"] * repeats),
+        valid=_write_pairs(folder, "valid", pairs["valid"][:50]),
         test=_write_lines(folder / "test.en", test),
         tokenizer=file,
-        pieces=len(tokenizer),
-        pairs=len(pairs["train"]),
+        pieces=pieces,
     )
 
 
@@ -96,15 +75,16 @@ def _read(options: Options, name: str, language: str) -> list[str]:
         raise BenchmarkError(f"cannot read {file}: {error}") from None
 
 
-def read_lines(file: Path) -> list[str]:
-    """Return the lines of a file of this module."""
-    return file.read_text("utf-8").removesuffix("\n").split("\n")
+def read_lines(file: str | Path) -> list[str]:
+    """Return the lines of a text file."""
+    return Path(file).read_text("utf-8").removesuffix("\n").split("\n")
 
 
-def _write(folder: Path, name: str, pairs: Sequence[tuple[str, str]]) -> tuple[Path, Path]:
+def _write_pairs(folder: Path, name: str, pairs: Sequence[tuple[str, str]]) -> tuple[Path, Path]:
+    sources, targets = zip(*pairs, strict=True)
     return (
-        _write_lines(folder / f"{name}.en", [source for source, _ in pairs]),
-        _write_lines(folder / f"{name}.de", [target for _, target in pairs]),
+        _write_lines(folder / f"{name}.en", sources),
+        _write_lines(folder / f"{name}.de", targets),
     )
 
 
@@ -113,11 +93,10 @@ def _write_lines(file: Path, lines: Sequence[str]) -> Path:
     return file
 
 
-def save_batches(corpus: Corpus, file: Path, count: int) -> dict[str, Any]:
+def save_batches(corpus: Corpus, file: Path, count: int) -> None:
     """Write the first `count` batches of this program's first epoch.
 
-    Each is (src (B, S), tgt_in (B, T), tgt_out (B, T)), int64, padded with 0. Returns what the
-    report says about the batches.
+    Each is (src (B, S), tgt_in (B, T), tgt_out (B, T)), int64, padded with 0.
 
     Raises:
         BenchmarkError: an epoch with fewer batches.
@@ -141,83 +120,3 @@ def save_batches(corpus: Corpus, file: Path, count: int) -> dict[str, Any]:
         batch = collate([examples[position] for position in positions], **ids)
         batches.append((batch.src, batch.tgt_in, batch.tgt_out))
     torch.save(batches, file)
-    real = sum(int((out != tokenizer.pad_id).sum()) for _, _, out in batches)
-    slots = sum(out.numel() for _, _, out in batches)
-    return {
-        "real_target_tokens_per_batch": round(real / count),
-        "target_padding_share": round(1 - real / slots, 4),
-    }
-
-
-def fit(
-    corpus: Corpus,
-    options: Options,
-    folder: Path,
-    *,
-    trainer: dict[str, Any],
-    model: dict[str, Any] | None = None,
-    batch_tokens: int = 2 * TOKENS_PER_SIDE,
-    once: bool = False,
-    checkout: Path = ROOT,
-) -> Path:
-    """Run `translate fit` with the common shape in float32, without validation.
-
-    Args:
-        corpus: the data.
-        options: the command line.
-        folder: where the config, the log and the run go; earlier runs there are deleted.
-        trainer: settings of the Trainer, for example how many steps.
-        model: settings of the model beside those of the common shape.
-        batch_tokens: padded tokens of a batch, both sides together.
-        once: train on the corpus without repeats.
-        checkout: the source tree to run.
-
-    Returns:
-        The run's folder.
-    """
-    train = corpus.once if once else corpus.train
-    config = {
-        "seed_everything": SEED,
-        "data": {
-            "train": {"source": str(train[0]), "target": str(train[1])},
-            "valid": {"source": str(corpus.valid[0]), "target": str(corpus.valid[1])},
-            "tokenizer": str(corpus.tokenizer),
-            "batch_tokens": batch_tokens,
-        },
-        "model": {
-            **SHAPE,
-            "peak_learning_rate": LEARNING_RATE,
-            "label_smoothing": SMOOTHING,
-            **(model or {}),
-        },
-        "trainer": {
-            "accelerator": "cpu",
-            "precision": "32-true",
-            "limit_val_batches": 0,
-            **trainer,
-        },
-    }
-    runs = folder / "runs"
-    shutil.rmtree(runs, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "benchmark.yaml"
-    file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    command = [sys.executable, "-m", "translate", "fit", "--config", file, "--runs", runs]
-    run(command, options, folder / "fit.log", checkout)
-    return next(runs.glob("*/version_*"))
-
-
-def train_checkpoint(options: Options, corpus: Corpus, checkout: Path = ROOT) -> Path:
-    """Train a model for decoding; post-norm, because MarianMTModel has nothing else.
-
-    Long enough that its translations have realistic lengths; the quick one only learns to stop.
-    """
-    if options.quick:
-        trainer = {"max_steps": 150, "max_epochs": -1}
-    else:
-        trainer = {"max_epochs": 2 if options.multi30k else 6}
-    folder = fit(
-        corpus, options, options.work / "model", trainer=trainer, model={"norm": "post"},
-        batch_tokens=1024 if options.quick else 2048, once=True, checkout=checkout,
-    )  # fmt: skip
-    return folder / "checkpoints" / "last.ckpt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +12,9 @@ OURS = "this program"
 
 # The shape of every model, and how each one is trained.
 SHAPE = {
-    "encoder_layers": 4,
-    "decoder_layers": 4,
-    "d_model": 128,
-    "d_ff": 256,
-    "n_heads": 4,
+    "encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "n_heads": 4,
     "dropout": 0.1,
-}
+}  # fmt: skip
 SEED = 1
 LEARNING_RATE = 1e-3
 SMOOTHING = 0.1
@@ -37,5 +34,10 @@ class Options:
     multi30k: Path | None
     checkpoint: Path | None  # a trained model for decoding; None trains one
     against: Path | None  # another checkout of this project
-    only: tuple[str, ...]
+    parts: tuple[str, ...]  # what to measure
     work: Path  # the folder that everything is written into
+
+
+def say(line: str) -> None:
+    """Print a message to stderr."""
+    print(f"benchmark: {line}", file=sys.stderr, flush=True)

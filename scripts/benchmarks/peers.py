@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from benchmarks.child_processes import run
-from benchmarks.options import BenchmarkError, Options
+from benchmarks.options import BenchmarkError, Options, say
 
 # JoeyNMT 2.3 needs an old protobuf, an old sentencepiece, and importlib_metadata, which it does
 # not declare. Python 3.10 needs the older numpy.
@@ -29,45 +28,33 @@ PINS = (
     'numpy==2.4.6; python_version >= "3.11"',
     'numpy==2.2.6; python_version < "3.11"',
 )
-VERSIONS = dict(pin.split("==") for pin in PINS if ";" not in pin)
 
 
-@dataclass(frozen=True)
-class Peers:
-    """The Python that runs the peers. `error` says why it cannot."""
+def peer_python(options: Options) -> Path:
+    """Return the Python that has the peers; install them the first time.
 
-    python: Path
-    error: str = ""
-
-    def require(self) -> Path:
-        """Return the Python; raise a BenchmarkError if the peers are not installed."""
-        if self.error:
-            raise BenchmarkError("the peers could not be installed")
-        return self.python
-
-
-def install(options: Options, say: Callable[[str], None]) -> Peers:
-    """Create the environment, unless it exists with the same pinned packages.
-
-    Args:
-        options: the command line.
-        say: receives messages.
+    Raises:
+        BenchmarkError: the peers cannot be installed.
     """
+    python, error = _install(options)
+    if error:
+        raise BenchmarkError(f"the peers cannot be installed: {error}")
+    return python
+
+
+@cache  # a failed installation is not tried again for every peer
+def _install(options: Options) -> tuple[Path, str]:
     folder = options.work / "env"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     installed = folder / "benchmark_pins.txt"  # written when the installation is complete
     pins = "\n".join(PINS) + "\n"
     if installed.is_file() and installed.read_text("utf-8") == pins:
-        return Peers(python)
+        return python, ""
     say("installing the peers; this takes minutes")
-    log = options.work / "logs" / "pip.log"
     try:
-        if not python.exists():
-            run([sys.executable, "-m", "venv", folder], options, log)
-        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        run([*pip, *PINS], options, log)
+        run([sys.executable, "-m", "venv", folder], options, "venv")
+        run([python, "-m", "pip", "install", "-q", *PINS], options, "pip")
     except BenchmarkError as error:
-        say(f"the peers cannot be installed: {error}")
-        return Peers(python, str(error))
+        return python, str(error)
     installed.write_text(pins, "utf-8")
-    return Peers(python)
+    return python, ""

@@ -1,42 +1,61 @@
-"""The results as text: one paragraph and a Markdown table."""
+"""The results as text: the machine, and a Markdown table."""
 
 from __future__ import annotations
 
+import datetime
+import os
+import platform
+import subprocess
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from benchmarks.peers import VERSIONS
+from benchmarks.options import ROOT, Options
 
 
-def describe(results: dict[str, Any]) -> str:
-    """Return one paragraph: what was measured, on which machine."""
-    machine = results["machine"]
-    mode = "quick run, rough figures only" if results["options"]["quick"] else "full run"
-    if against := results["options"]["against"]:
-        others = f"the other checkout: {against} at {machine['commits'][1]}"
-    else:
-        names = ("joeynmt", "transformers", "ctranslate2")
-        others = ", ".join(f"{name} {VERSIONS[name]}" for name in names)
-    lines = [
-        f"{machine['cpu']}, threads: {machine['threads']} on {machine['cores']} cores, "
-        f"{machine['ram_gib']} GiB; {machine['system']}; Python {machine['python']}, "
-        f"torch {machine['torch']}; {others}; {machine['date']}; {mode}."
-    ]
-    settings = [part.get("settings", {}) for part in results["parts"].values()]
-    corpora = [
-        f"Corpus: {each['corpus']}, {each['pairs']:,} pairs, {each['pieces']:,} joint pieces."
-        for each in settings
-        if "corpus" in each
-    ]
-    return "\n".join([*lines, *dict.fromkeys(corpora)])
+def machine(options: Options) -> str:
+    """Return what the figures depend on: the processor, the versions and the commits."""
+    checkouts = [ROOT, *([options.against] if options.against else [])]
+    return (
+        f"{_processor()}, {usable_cores()} cores, threads: {options.threads}; "
+        f"{platform.platform()}; Python {platform.python_version()}, torch {version('torch')}; "
+        f"{datetime.datetime.now().astimezone().isoformat(timespec='minutes')}; "
+        f"{'quick run, rough figures only' if options.quick else 'full run'}; "
+        f"commits: {', '.join(map(_commit, checkouts))}."
+    )
 
 
-def table(results: dict[str, Any]) -> str:
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    with suppress(AttributeError, OSError):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _processor() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit(checkout: Path) -> str:
+    """Return the commit, with "-dirty" behind it if tracked files differ from it."""
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
+    with suppress(OSError):
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
+    return "unknown"
+
+
+def table(parts: dict[str, dict[str, Any]]) -> str:
     """Return every figure: the median and the range of the rounds, and of their ratios."""
     lines = [
         "| contest | contestant | median | min to max | unit | ours / peer | min to max |",
         "|---|---|---:|---:|---|---:|---:|",
     ]
-    for name, part in results["parts"].items():
+    for name, part in parts.items():
         if part.get("error"):
             lines.append(f"| {name} | failed: {_cell(part['error'])} | | | | | |")
         lines += [_row(row) for row in part.get("figures", [])]
@@ -49,8 +68,9 @@ def _row(row: dict[str, Any]) -> str:
     if "median" in row:
         median = _number(row["median"])
         spread = f"{_number(row['min'])} to {_number(row['max'])}"
-    if "ratio" in row:
-        ratio, ratios = f"{row['ratio']:.2f}", f"{row['ratio_min']:.2f} to {row['ratio_max']:.2f}"
+    if "ratio_median" in row:
+        ratio = f"{row['ratio_median']:.2f}"
+        ratios = f"{row['ratio_min']:.2f} to {row['ratio_max']:.2f}"
     cells = [row["contest"], name, median, spread, row["unit"], ratio, ratios]
     return "| " + " | ".join(cells) + " |"
 

@@ -3,91 +3,68 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from benchmarks.options import OURS, BenchmarkError
+from benchmarks.options import OURS, BenchmarkError, say
 
-Measure = Callable[[int], dict[str, Any]]  # number of the round -> {what: value}
-
-
-class Reporter(Protocol):
-    """What `interleave` tells of its progress."""
-
-    def now(self, label: str) -> None: ...
-    def done(self, steps: int = 1) -> None: ...
-    def say(self, line: str) -> None: ...
+Measure = Callable[[], dict[str, Any]]  # -> {what: value}
+Results = dict[str, list[dict[str, Any]]]  # contestant -> what each round returned
 
 
-def interleave(
-    progress: Reporter, contestants: Mapping[str, Measure], rounds: int
-) -> tuple[dict[str, list[dict[str, Any]]], dict[str, str]]:
+def interleave(contestants: Mapping[str, Measure], rounds: int) -> tuple[Results, dict[str, str]]:
     """Measure all contestants in turns; return their results and their errors.
 
     Each round begins with another contestant, so that none always follows the same one. A
     contestant that fails drops out.
     """
     names = list(contestants)
-    results: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    results: Results = {name: [] for name in names}
     errors: dict[str, str] = {}
-    for round_ in range(rounds):
-        shift = round_ % max(1, len(names))
+    for number in range(rounds):
+        shift = number % max(1, len(names))
         for name in names[shift:] + names[:shift]:
-            if name not in errors:
-                progress.now(f"{name}, round {round_ + 1}")
-                try:
-                    results[name].append(contestants[name](round_))
-                except BenchmarkError as error:
-                    errors[name] = str(error)
-                    progress.say(f"{name}: {error}")
-            progress.done()
+            if name in errors:
+                continue
+            say(f"round {number + 1} of {rounds}: {name}")
+            try:
+                results[name].append(contestants[name]())
+            except BenchmarkError as error:
+                errors[name] = str(error)
+                say(f"{name}: {error}")
     return results, errors
-
-
-def figure(
-    contest: str,
-    contestant: str,
-    unit: str,
-    repeats: Sequence[float],
-    ours: Sequence[float] | None = None,
-    *,
-    error: str | None = None,
-    note: str = "",
-) -> dict[str, Any]:
-    """Return one row of the table and of the JSON file.
-
-    `repeats` and `ours` hold one value per round. The ratio ours/peer is the median of the
-    rounds' ratios, because whatever slows the machine down slows both sides of a round.
-    """
-    row: dict[str, Any] = {
-        "contest": contest, "contestant": contestant, "unit": unit, "note": note,
-        "error": error, "repeats": list(repeats),
-    }  # fmt: skip
-    if repeats:
-        row |= {"median": statistics.median(repeats), "min": min(repeats), "max": max(repeats)}
-    ratios = [a / b for a, b in zip(ours or (), repeats, strict=False)]
-    if ratios:
-        row |= {"ratio": statistics.median(ratios), "ratios": ratios}
-        row |= {"ratio_min": min(ratios), "ratio_max": max(ratios)}
-    return row
 
 
 def figures(
     contest: str,
     unit: str,
     key: str,
-    results: Mapping[str, list[dict[str, Any]]],
+    results: Results,
     errors: Mapping[str, str],
-    notes: Mapping[str, str] | None = None,
     reference: str = OURS,
 ) -> list[dict[str, Any]]:
-    """Return a row for each contestant, from the values that `interleave` returned as `key`."""
-    ours = [result[key] for result in results.get(reference, ())]
-    return [
-        figure(
-            contest, name, unit, [result[key] for result in values],
-            None if name == reference else ours,
-            error=errors.get(name), note=(notes or {}).get(name, ""),
-        )
-        for name, values in results.items()
-    ]  # fmt: skip
+    """Return a row of the table for each contestant, from what `interleave` returned as `key`.
+
+    The ratio reference/contestant is the median of the rounds' ratios, because whatever slows
+    the machine down slows both sides of a round.
+    """
+    rows = []
+    for name, rounds in results.items():
+        row: dict[str, Any] = {
+            "contest": contest, "contestant": name, "unit": unit, "error": errors.get(name),
+        }  # fmt: skip
+        values = [result[key] for result in rounds]
+        row |= _summary("", values)
+        if name != reference:
+            ours = [result[key] for result in results.get(reference, [])]
+            row |= _summary("ratio_", [a / b for a, b in zip(ours, values, strict=False)])
+        rows.append(row)
+    return rows
+
+
+def _summary(prefix: str, values: list[float]) -> dict[str, Any]:
+    if not values:
+        return {}
+    summary = {"values": values, "median": statistics.median(values)}
+    summary |= {"min": min(values), "max": max(values)}
+    return {prefix + name: value for name, value in summary.items()}
