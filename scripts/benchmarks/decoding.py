@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -74,29 +75,17 @@ def decode(
         "max_new": MAX_NEW_QUICK if quick else MAX_NEW,
         **engine,
     }
-    return measure_in_child(
-        "decoding_engines", settings, options, python=python, checkout=checkout
-    )
+    return measure_in_child("decoding_engines", settings, options, python=python, checkout=checkout)
 
 
 def finish(results: Results, errors: dict[str, str]) -> dict[str, Any]:
     """Return the figures, and how many outputs of each engine are the same as this program's."""
-    outputs = {
-        name: [each.pop("outputs") for each in rounds][0]
-        for name, rounds in results.items()
-        if rounds
-    }
+    outputs = {name: [each.pop("outputs") for each in rounds] for name, rounds in results.items()}
+    ours = (outputs.pop(OURS) or [[]])[0]
     identical = {}
-    if ours := outputs.pop(OURS, None):
-        length = sum(map(len, ours)) / len(ours)
-        say(f"decoding: {length:.1f} pieces per translation; is the model trained long enough?")
-        for name, theirs in outputs.items():
-            # An output that reaches the limit may lack the end-of-sentence.
-            same = [
-                a[:MAX_NEW_QUICK] == b[:MAX_NEW_QUICK] for a, b in zip(ours, theirs, strict=True)
-            ]
-            identical[name] = sum(same) / len(same)
-            say(f"{name}: {identical[name]:.1%} of the outputs are identical to this program's")
+    for name, (theirs, *_) in ((name, rounds) for name, rounds in outputs.items() if rounds):
+        identical[name] = sum(map(eq, ours, theirs)) / len(theirs)
+        say(f"{name}: {identical[name]:.1%} of the outputs are identical to this program's")
     rows = [
         row
         for key, unit in UNITS.items()

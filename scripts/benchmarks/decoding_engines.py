@@ -132,7 +132,8 @@ def measure(settings: dict[str, Any]) -> dict[str, Any]:
         written = sum(len(translate([sentence], 1)[0]) for sentence in singles)
         single.append(1000 * (time.perf_counter() - started) / written)
     speeds = {"batch": statistics.median(batch), "single": statistics.median(single)}
-    return {**speeds, "outputs": outputs}
+    # An output that reaches the limit may lack the end-of-sentence.
+    return {**speeds, "outputs": [ids[: settings["max_new"]] for ids in outputs]}
 
 
 if __name__ == "__main__":

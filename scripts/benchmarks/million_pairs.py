@@ -33,9 +33,7 @@ def measure(options: Options) -> list[dict[str, Any]]:
         results, errors = interleave(contestants, rounds=1)
     contest = f"{count:,} pairs"
     return [
-        row
-        for key, unit in UNITS.items()
-        for row in figures(contest, unit, key, results, errors)
+        row for key, unit in UNITS.items() for row in figures(contest, unit, key, results, errors)
     ]
 
 

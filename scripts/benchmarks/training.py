@@ -34,9 +34,9 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     def loop(name: str) -> dict[str, float]:
         python = peer_python(options) if name == "MarianMTModel" else sys.executable
         return _mean(
-            measure_in_child(
-                "training_peers", {**settings, "model": name}, options, python=python
-            )["speeds"]
+            measure_in_child("training_peers", {**settings, "model": name}, options, python=python)[
+                "speeds"
+            ]
         )
 
     def run_joeynmt() -> dict[str, float]:
@@ -59,9 +59,7 @@ def fit_speed(
     """Return the speed of a whole `translate fit` of a source tree."""
     interval, steps = _intervals(options)
     trainer = {"max_steps": steps, "max_epochs": -1, "log_every_n_steps": interval}
-    folder = fit(
-        options, "training", trainer=trainer, model=model, checkout=checkout
-    )
+    folder = fit(options, "training", trainer=trainer, model=model, checkout=checkout)
     return _mean([event.value for event in logged(folder, r"train/.*tokens_per_second")])
 
 
