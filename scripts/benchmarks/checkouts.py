@@ -16,8 +16,9 @@ from benchmarks.decoding import finish, translate
 from benchmarks.fit import train_checkpoint
 from benchmarks.options import OURS, ROOT, Options
 from benchmarks.rounds import Measure, figures, interleave
-from benchmarks.startup import SENTENCE, UNIT, seconds
-from benchmarks.training import UNIT as TRAINING_UNIT
+from benchmarks.startup import SENTENCE, seconds
+from benchmarks.startup import UNITS as SECONDS
+from benchmarks.training import UNITS as SPEED
 from benchmarks.training import fit_speed
 
 ROUNDS, QUICK_ROUNDS = 7, 1
@@ -37,8 +38,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
         for optimizer in ("adamw", "muon"):
             model = {"optimizer": optimizer}
             speeds = both(lambda path, model=model: fit_speed(options, path, model))
-            results, errors = interleave(speeds, rounds)
-            rows += figures(f"fit, {optimizer}", TRAINING_UNIT, "speed", results, errors)
+            rows += figures(f"fit, {optimizer}", SPEED, *interleave(speeds, rounds))
     if "decoding" in options.parts:
         result = finish(*interleave(both(partial(translate, options)), rounds))
         rows += result.pop("figures")
@@ -47,6 +47,5 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
         for contest, arguments in (("translate decode", decode), ("translate --help", ["--help"])):
             processes = both(partial(seconds, options, ["-m", "translate", *arguments]))
             interleave(processes, rounds=1)  # writes the compiled modules
-            results, errors = interleave(processes, rounds)
-            rows += figures(contest, UNIT, "seconds", results, errors)
+            rows += figures(contest, SECONDS, *interleave(processes, rounds))
     return {"figures": rows, **result}

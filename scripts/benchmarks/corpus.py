@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.options import ROOT, SEED, TOKENS_PER_SIDE, BenchmarkError, Options
+
+if TYPE_CHECKING:
+    from translate.training.batching import Batch
 
 TINY = ROOT / "data" / "tiny"
 MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
@@ -31,61 +35,43 @@ class Corpus:
 
 @cache
 def prepare(options: Options) -> Corpus:
-    """Read the corpus, train the tokenizer and write the files.
-
-    Raises:
-        BenchmarkError: a file that cannot be read.
-    """
+    """Read the corpus, train the tokenizer and write the files."""
+    from translate.text.corpus import ParallelFiles
     from translate.text.normalize import normalize
     from translate.text.tokenizer import Tokenizer
 
-    folder = options.work / "data"
-    folder.mkdir(parents=True, exist_ok=True)
     pairs = {}
-    for name in MULTI30K:
-        source, target = (_read(options, name, language) for language in ("en", "de"))
-        both = [(normalize(a), normalize(b)) for a, b in zip(source, target, strict=True)]
-        pairs[name] = [pair for pair in both if all(pair)]
+    for part, name in MULTI30K.items():
+        files = [TINY / f"{part}.{language}" for language in ("en", "de")]
+        if options.multi30k:
+            files = [options.multi30k / f"{name}.{language}.gz" for language in ("en", "de")]
+        read = ParallelFiles(*files).read().pairs
+        pairs[part] = [(normalize(source), normalize(target)) for source, target in read]
     tokenizer, _ = Tokenizer.train(
         (side for pair in pairs["train"] for side in pair), vocab_size=VOCAB_SIZE, seed=SEED
     )
+    folder = options.work / "data"
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / "tokenizer.model"
     file.write_bytes(tokenizer.to_bytes())
     test = [source for source, _ in pairs["test"]]
     test = (test * -(-TEST_SENTENCES // len(test)))[:TEST_SENTENCES]
     name = "Multi30k" if options.multi30k else f"data/tiny, repeated {REPEAT_TINY} times"
-    pieces, repeats = len(tokenizer), 1 if options.multi30k else REPEAT_TINY
+    repeats = 1 if options.multi30k else REPEAT_TINY
     return Corpus(
-        description=f"{name}: {len(pairs['train']):,} pairs, {pieces:,} joint pieces",
+        description=f"{name}: {len(pairs['train']):,} pairs, {len(tokenizer):,} joint pieces",
         train=_write_pairs(folder, "train", pairs["train"] * repeats),
         valid=_write_pairs(folder, "valid", pairs["valid"][:50]),
         test=_write_lines(folder / "test.en", test),
         tokenizer=file,
-        pieces=pieces,
+        pieces=len(tokenizer),
     )
-
-
-def _read(options: Options, name: str, language: str) -> list[str]:
-    if options.multi30k is None:
-        return read_lines(TINY / f"{name}.{language}")
-    file = options.multi30k / f"{MULTI30K[name]}.{language}.gz"
-    try:
-        return gzip.decompress(file.read_bytes()).decode("utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"cannot read {file}: {error}") from None
-
-
-def read_lines(file: str | Path) -> list[str]:
-    """Return the lines of a text file."""
-    return Path(file).read_text("utf-8").removesuffix("\n").split("\n")
 
 
 def _write_pairs(folder: Path, name: str, pairs: Sequence[tuple[str, str]]) -> tuple[Path, Path]:
     sources, targets = zip(*pairs, strict=True)
-    return (
-        _write_lines(folder / f"{name}.en", sources),
-        _write_lines(folder / f"{name}.de", targets),
-    )
+    source, target = folder / f"{name}.en", folder / f"{name}.de"
+    return _write_lines(source, sources), _write_lines(target, targets)
 
 
 def _write_lines(file: Path, lines: Sequence[str]) -> Path:
@@ -93,30 +79,34 @@ def _write_lines(file: Path, lines: Sequence[str]) -> Path:
     return file
 
 
-def save_batches(corpus: Corpus, file: Path, count: int) -> None:
-    """Write the first `count` batches of this program's first epoch.
+def read_lines(file: str | Path) -> list[str]:
+    """Return the lines of a text file."""
+    return Path(file).read_text("utf-8").removesuffix("\n").split("\n")
 
-    Each is (src (B, S), tgt_in (B, T), tgt_out (B, T)), int64, padded with 0.
+
+def batches(files: Sequence[str | Path], tokenizer_file: str | Path) -> Iterator[Batch]:
+    """Read and encode the pairs of two files; yield the batches of this program's first epoch."""
+    from translate.text.corpus import ParallelFiles
+    from translate.text.tokenizer import Tokenizer
+    from translate.training.batching import TokenBatchSampler, collate, encode_pairs
+
+    tokenizer = Tokenizer.load(Path(tokenizer_file))
+    examples = encode_pairs(tokenizer, ParallelFiles(*map(Path, files)).read().pairs)
+    lengths = [example.lengths for example in examples]
+    ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
+    for positions in TokenBatchSampler(lengths, max_tokens=2 * TOKENS_PER_SIDE, seed=SEED):
+        yield collate([examples[position] for position in positions], **ids)
+
+
+def save_batches(corpus: Corpus, file: Path, count: int) -> None:
+    """Write the first batches: src (B, S), tgt_in and tgt_out (B, T), int64, padded with 0.
 
     Raises:
         BenchmarkError: an epoch with fewer batches.
     """
     import torch
 
-    from translate.text.corpus import Pair
-    from translate.text.tokenizer import Tokenizer
-    from translate.training.batching import TokenBatchSampler, collate, encode_pairs
-
-    tokenizer = Tokenizer.load(corpus.tokenizer)
-    pairs = [Pair(a, b) for a, b in zip(*map(read_lines, corpus.train), strict=True)]
-    examples = encode_pairs(tokenizer, pairs)
-    lengths = [example.lengths for example in examples]
-    sampler = TokenBatchSampler(lengths, max_tokens=2 * TOKENS_PER_SIDE, seed=SEED)
-    if len(sampler) < count:
-        raise BenchmarkError(f"an epoch has {len(sampler)} batches, but {count} are needed")
-    ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
-    batches = []
-    for positions, _ in zip(sampler, range(count), strict=False):
-        batch = collate([examples[position] for position in positions], **ids)
-        batches.append((batch.src, batch.tgt_in, batch.tgt_out))
-    torch.save(batches, file)
+    first = list(islice(batches(corpus.train, corpus.tokenizer), count))
+    if len(first) < count:
+        raise BenchmarkError(f"an epoch has {len(first)} batches, but {count} are needed")
+    torch.save([(batch.src, batch.tgt_in, batch.tgt_out) for batch in first], file)

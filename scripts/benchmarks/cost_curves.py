@@ -1,6 +1,6 @@
 """Cost curves: speed and RAM of a training step against the sentence length.
 
-With explicit attention, both grow with the square of the length; fused attention never builds
+The RAM of explicit attention grows with the square of the length; fused attention never builds
 the matrix of scores. Each point is measured in a process of its own. The speed is that of batches
 with equally many tokens. The RAM is what a step with few sentences adds to the model's own; there,
 the allocator returns everything at once (glibc only), because what it keeps would blur the curve.
@@ -21,7 +21,7 @@ LENGTHS, QUICK_LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024), (16, 128, 512)
 SENTENCES = 4  # in the batches whose RAM is measured
 FUSED, EXPLICIT = "fused attention", "explicit attention"
 EXPLICIT_UP_TO = {FUSED: 0, EXPLICIT: max(LENGTHS)}
-UNITS = {"speed": "target tokens/s", "peak_mib": f"MiB, {SENTENCES} sentences (less is better)"}
+UNITS = {"speed": "target tokens/s", "peak": f"MiB, {SENTENCES} sentences (less is better)"}
 
 
 def measure(options: Options, rounds: int) -> dict[str, Any]:
@@ -31,26 +31,23 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
         contestants: dict[str, Measure] = {
             name: partial(_costs, options, length, limit) for name, limit in EXPLICIT_UP_TO.items()
         }
-        results, errors = interleave(contestants, rounds)
+        measured = interleave(contestants, rounds)
         contest = f"training step, {length} pieces"
-        for key, unit in UNITS.items():
-            measured = figures(contest, unit, key, results, errors, reference=FUSED)
-            rows += [{**row, "length": length} for row in measured]
+        for row in figures(contest, UNITS, *measured, reference=FUSED):
+            rows.append({**row, "length": length})
     draw(rows, options.work / "costs.png")
     return {"figures": rows}
 
 
 def _costs(options: Options, length: int, explicit_up_to: int) -> dict[str, float]:
-    shape = {"length": length, "explicit_up_to": explicit_up_to, "profile": False}
-    times = {"warmup": 1, "steps": 1 if options.quick else 5}
-    speed = measure_in_child(
-        "training_step", {**shape, **times, "rows": TOKENS_PER_SIDE // length}, options
-    )
-    peak = measure_in_child(
-        "training_step", {**shape, "warmup": 0, "steps": 2, "rows": SENTENCES}, options,
-        variables={"MALLOC_MMAP_THRESHOLD_": "65536"},
-    )  # fmt: skip
-    return {"speed": speed["speed"], "peak_mib": peak["peak_mib"]}
+    shape = {"length": length, "explicit_up_to": explicit_up_to, "warmup": 1}
+    speed = {**shape, "rows": TOKENS_PER_SIDE // length, "steps": 1 if options.quick else 5}
+    peak = {**shape, "rows": SENTENCES, "steps": 1}
+    return_at_once = {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    return {
+        "speed": measure_in_child("training_step", speed, options)["speed"],
+        "peak": measure_in_child("training_step", peak, options, variables=return_at_once)["peak"],
+    }
 
 
 def draw(rows: list[dict[str, Any]], file: Path) -> None:
@@ -62,15 +59,15 @@ def draw(rows: list[dict[str, Any]], file: Path) -> None:
 
     figure, panels = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for panel, unit in zip(panels, UNITS.values(), strict=True):
-        for name in EXPLICIT_UP_TO:
-            curve = {
-                row["length"]: row["median"]
-                for row in rows
-                if (row["contestant"], row["unit"]) == (name, unit) and "median" in row
-            }
-            panel.plot(list(curve), list(curve.values()), marker=".", label=name)
         panel.set(xscale="log", yscale="log", xlabel="sentence length in pieces", ylabel=unit)
         panel.grid(alpha=0.3)
+        for name in EXPLICIT_UP_TO:
+            points = [
+                (row["length"], row["median"])
+                for row in rows
+                if (row["contestant"], row["unit"]) == (name, unit) and "median" in row
+            ]
+            panel.plot(*zip(*points, strict=True), marker=".", label=name)
     panels[0].legend()
     figure.savefig(file, dpi=110)
     pyplot.close(figure)

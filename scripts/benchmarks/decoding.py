@@ -86,9 +86,4 @@ def finish(results: Results, errors: dict[str, str]) -> dict[str, Any]:
     for name, (theirs, *_) in ((name, rounds) for name, rounds in outputs.items() if rounds):
         identical[name] = sum(map(eq, ours, theirs)) / len(theirs)
         say(f"{name}: {identical[name]:.1%} of the outputs are identical to this program's")
-    rows = [
-        row
-        for key, unit in UNITS.items()
-        for row in figures("decoding", unit, key, results, errors)
-    ]
-    return {"figures": rows, "identical_outputs": identical}
+    return {"figures": figures("decoding", UNITS, results, errors), "identical": identical}

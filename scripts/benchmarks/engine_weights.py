@@ -87,8 +87,8 @@ def marian_model(stored: dict[str, Any]) -> Any:
             name = name.replace(ours, theirs)
         named[name] = tensor
     left = model.load_state_dict(named, strict=False)
-    # The table has four names, the positions follow, and the missing biases are zero: those of
-    # the logits, and of queries, keys and values.
+    # The table has four names and the positions follow. The biases of logits, queries, keys and
+    # values are zero from the start.
     expected = ("embed_tokens", "lm_head", "embed_positions", "bias")
     missing = [name for name in left.missing_keys if not any(part in name for part in expected)]
     if missing or left.unexpected_keys:
@@ -97,9 +97,6 @@ def marian_model(stored: dict[str, Any]) -> Any:
         for stack in (model.model.encoder, model.model.decoder):
             # Marian has all sines before all cosines; this program has them in turns.
             stack.embed_positions.weight.copy_(stored["positions"])
-        for name in left.missing_keys:
-            if name.endswith("bias"):
-                model.get_parameter(name).zero_()
     model.tie_weights()
     return model.eval()
 

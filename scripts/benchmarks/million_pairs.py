@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child_processes import answer, measure_in_child, ram_mib
-from benchmarks.corpus import prepare, read_lines
-from benchmarks.options import OURS, TOKENS_PER_SIDE, Options
+from benchmarks.corpus import batches, prepare, read_lines
+from benchmarks.options import OURS, Options
 from benchmarks.rounds import figures, interleave
 
 PAIRS, QUICK_PAIRS = 1_000_000, 50_000
@@ -27,14 +27,9 @@ def measure(options: Options) -> list[dict[str, Any]]:
     corpus, count = prepare(options), QUICK_PAIRS if options.quick else PAIRS
     with tempfile.TemporaryDirectory(dir=options.work, prefix="pairs-") as folder:
         files = [_write_lines(side, Path(folder), count) for side in corpus.train]
-        settings = {"train": files, "valid": corpus.valid, "tokenizer": corpus.tokenizer}
-        # Paths inside a list become strings, as all others, when they are written as JSON.
+        settings = {"files": files, "tokenizer": corpus.tokenizer}
         contestants = {OURS: partial(measure_in_child, "million_pairs", settings, options)}
-        results, errors = interleave(contestants, rounds=1)
-    contest = f"{count:,} pairs"
-    return [
-        row for key, unit in UNITS.items() for row in figures(contest, unit, key, results, errors)
-    ]
+        return figures(f"{count:,} pairs", UNITS, *interleave(contestants, rounds=1))
 
 
 def _write_lines(side: Path, folder: Path, count: int) -> Path:
@@ -48,24 +43,11 @@ def _write_lines(side: Path, folder: Path, count: int) -> Path:
 
 def read_pairs(settings: dict[str, Any]) -> dict[str, float]:
     """Measure in this process."""
-    import torch
-    from lightning.pytorch import Trainer
-
-    from translate.text.corpus import ParallelFiles
-    from translate.training.data import TranslationData
-
-    torch.set_num_threads(settings["threads"])
-    data = TranslationData(
-        train=ParallelFiles(*map(Path, settings["train"])),
-        valid=ParallelFiles(*map(Path, settings["valid"])),
-        tokenizer=Path(settings["tokenizer"]),
-        batch_tokens=2 * TOKENS_PER_SIDE,
-    )
-    data.trainer = Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
     started = time.perf_counter()
-    data.setup("fit")
+    epoch = batches(settings["files"], settings["tokenizer"])
+    next(epoch)
     ready = time.perf_counter()
-    for _ in data.train_dataloader():
+    for _ in epoch:
         pass
     finished = time.perf_counter()
     return {"setup": ready - started, "batches": finished - ready, "peak": ram_mib("VmHWM")}

@@ -22,7 +22,7 @@ def interleave(contestants: Mapping[str, Measure], rounds: int) -> tuple[Results
     results: Results = {name: [] for name in names}
     errors: dict[str, str] = {}
     for number in range(rounds):
-        shift = number % max(1, len(names))
+        shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             if name in errors:
                 continue
@@ -37,28 +37,26 @@ def interleave(contestants: Mapping[str, Measure], rounds: int) -> tuple[Results
 
 def figures(
     contest: str,
-    unit: str,
-    key: str,
+    units: Mapping[str, str],
     results: Results,
     errors: Mapping[str, str],
     reference: str = OURS,
 ) -> list[dict[str, Any]]:
-    """Return a row of the table for each contestant, from what `interleave` returned as `key`.
+    """Return a row of the table for each key of `units` and each contestant.
 
     The ratio reference/contestant is the median of the rounds' ratios, because whatever slows
     the machine down slows both sides of a round.
     """
     rows = []
-    for name, rounds in results.items():
-        row: dict[str, Any] = {
-            "contest": contest, "contestant": name, "unit": unit, "error": errors.get(name),
-        }  # fmt: skip
-        values = [result[key] for result in rounds]
-        row |= _summary("", values)
-        if name != reference:
-            ours = [result[key] for result in results.get(reference, [])]
-            row |= _summary("ratio_", [a / b for a, b in zip(ours, values, strict=False)])
-        rows.append(row)
+    for key, unit in units.items():
+        ours = [result[key] for result in results[reference]]
+        for name, rounds in results.items():
+            values = [result[key] for result in rounds]
+            row = {"contest": contest, "contestant": name, "unit": unit, "error": errors.get(name)}
+            row |= _summary("", values)
+            if name != reference:
+                row |= _summary("ratio_", [a / b for a, b in zip(ours, values, strict=False)])
+            rows.append(row)
     return rows
 
 

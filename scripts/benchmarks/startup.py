@@ -16,7 +16,7 @@ from benchmarks.rounds import Measure, figures, interleave
 
 ROUNDS, QUICK_ROUNDS = 7, 2
 SENTENCE = "This is an example."
-UNIT = "s (less is better)"
+UNITS = {"seconds": "s (less is better)"}
 # What is measured, and the import that takes most of its time.
 DECODE, IMPORT_TORCH = "translate decode, one sentence", "import torch"
 FIT, IMPORT_LIGHTNING = "translate fit, to the first step", "import torch, lightning"
@@ -35,7 +35,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     rows = []
     for ours, peer in ((DECODE, IMPORT_TORCH), (FIT, IMPORT_LIGHTNING)):
         pair = {name: results[name] for name in (ours, peer)}
-        rows += figures("process", UNIT, "seconds", pair, errors, reference=ours)
+        rows += figures("process", UNITS, pair, errors, reference=ours)
     return {"figures": [*rows, *million_pairs.measure(options)]}
 
 

@@ -21,7 +21,7 @@ from benchmarks.peers import peer_python
 from benchmarks.rounds import Measure, figures, interleave
 
 ROUNDS, QUICK_ROUNDS = 5, 1
-UNIT = "target tokens/s"
+UNITS = {"speed": "target tokens/s"}
 
 
 def measure(options: Options, rounds: int) -> dict[str, Any]:
@@ -31,17 +31,13 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     save_batches(prepare(options), batches, steps)
     settings = {"batches": batches, "interval": interval, "pieces": prepare(options).pieces}
 
-    def loop(name: str) -> dict[str, float]:
-        python = peer_python(options) if name == "MarianMTModel" else sys.executable
-        return _mean(
-            measure_in_child("training_peers", {**settings, "model": name}, options, python=python)[
-                "speeds"
-            ]
-        )
+    def loop(model: str) -> dict[str, float]:
+        python = peer_python(options) if model == "MarianMTModel" else sys.executable
+        shape = {**settings, "model": model}
+        return _mean(measure_in_child("training_peers", shape, options, python=python)["speeds"])
 
     def run_joeynmt() -> dict[str, float]:
-        python = peer_python(options)
-        return _mean(joeynmt.train(python, options, interval, steps))
+        return _mean(joeynmt.train(peer_python(options), options, interval, steps))
 
     contestants: dict[str, Measure] = {
         OURS: partial(fit_speed, options, ROOT),
@@ -49,8 +45,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
         "nn.Transformer": partial(loop, "nn.Transformer"),
         "MarianMTModel": partial(loop, "MarianMTModel"),
     }
-    results, errors = interleave(contestants, rounds)
-    return {"figures": figures("training", UNIT, "speed", results, errors)}
+    return {"figures": figures("training", UNITS, *interleave(contestants, rounds))}
 
 
 def fit_speed(

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from benchmarks.child_processes import answer, ram_mib
+from benchmarks.child_processes import answer, forget_peak, ram_mib
 from benchmarks.corpus import VOCAB_SIZE
 from benchmarks.options import LEARNING_RATE, SEED, SHAPE, SMOOTHING
 from translate.model.attention import MultiHeadAttention
@@ -25,8 +23,8 @@ from translate.training.objective import label_smoothed_cross_entropy
 def measure(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the target tokens per second and the peak RAM, or the table of the profiler.
 
-    The settings: rows and length of a batch; warmup and steps, how many there are; profile,
-    whether to profile; explicit_up_to, the most keys with explicit attention, optional.
+    The settings: rows and length of a batch; warmup and steps, how many of each; explicit_up_to,
+    the most keys with explicit attention, optional; profile, optional.
     """
     torch.set_num_threads(settings["threads"])
     torch.manual_seed(SEED)
@@ -42,11 +40,10 @@ def measure(settings: dict[str, Any]) -> dict[str, Any]:
     def step() -> None:
         with record_function("forward"):
             memory, src_mask = model.encode(src)
-            hidden = model.decode(tgt_in, memory, src_mask).flatten(0, 1)
+            hidden = model.decode(tgt_in, memory, src_mask).flatten(0, 1)  # (B * T, D)
         with record_function("output layer and loss"):
-            loss = label_smoothed_cross_entropy(
-                hidden, model.embedding.weight, tgt_out.flatten(), SMOOTHING
-            ).loss
+            table, targets = model.embedding.weight, tgt_out.flatten()
+            loss = label_smoothed_cross_entropy(hidden, table, targets, SMOOTHING).loss
         with record_function("backward"):
             (loss / tgt_out.numel()).backward()
         with record_function("clipping and optimizer"):
@@ -54,12 +51,11 @@ def measure(settings: dict[str, Any]) -> dict[str, Any]:
             optimizer.step()
             optimizer.zero_grad()
 
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", "ascii")  # Linux: forget the peak so far
+    forget_peak()
     before = ram_mib("VmRSS")
     for _ in range(settings["warmup"]):
         step()
-    if settings["profile"]:
+    if settings.get("profile"):
         with profile(activities=[ProfilerActivity.CPU]) as profiler:
             for _ in range(settings["steps"]):
                 step()
@@ -71,7 +67,7 @@ def measure(settings: dict[str, Any]) -> dict[str, Any]:
         step()
         seconds.append(time.perf_counter() - started)
     speed = rows * length / statistics.median(seconds)
-    return {"speed": speed, "peak_mib": ram_mib("VmHWM") - before}
+    return {"speed": speed, "peak": ram_mib("VmHWM") - before}
 
 
 if __name__ == "__main__":
