@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,13 @@ SMALL = ["--model.d_model", "16", "--trainer.enable_progress_bar", "false"]
 # Stands in for `translate`: notes its arguments, and writes the files that the real one would.
 RECORDER = f"""#!{sys.executable} -S
 import gzip, json, sys
+from itertools import pairwise
 from pathlib import Path
 
 arguments = sys.argv[1:]
 with open("calls.jsonl", "a") as calls:
     print(json.dumps(arguments), file=calls)
-value = dict(zip(arguments, arguments[1:]))
+value = dict(pairwise(arguments))
 if arguments[0] == "fit":
     version = Path("runs", value["--name"], "version_0")
     (version / "checkpoints").mkdir(parents=True)
@@ -74,7 +76,7 @@ def test_every_command_is_accepted_and_has_its_input(
     monkeypatch.chdir(checkout)
     written, settings = set(), {}
     for arguments in calls:
-        value = dict(zip(arguments, arguments[1:], strict=False))
+        value = dict(pairwise(arguments))
         if arguments[0] == "decode":
             run = Path(value["--model"])
             assert run.name in settings
