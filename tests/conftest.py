@@ -90,21 +90,22 @@ PAIRS = [
 
 
 class Scripted(Transformer):
-    """Writes from a script, whatever it reads, and counts the calls.
+    """Writes from a script, whatever it reads, and counts the calls of `logits`.
 
     The script gives each position a piece that is certain, or pieces with their probabilities.
     """
 
     def __init__(self, config, script: list[int | dict[int, float]]) -> None:
         super().__init__(config)
+        self.eval()
         self.script, self.calls, self.position = script, 0, 0
 
-    def decode(self, tgt_in, *args, **kwargs):
-        self.calls += 1
-        self.position += tgt_in.shape[1]
-        return super().decode(tgt_in, *args, **kwargs)
+    def embed(self, ids, start=0):
+        self.position = start + ids.shape[1]
+        return super().embed(ids, start)
 
     def logits(self, hidden):
+        self.calls += 1
         now = self.script[self.position - 1]
         logits = torch.full((*hidden.shape[:-1], self.config.vocab_size), -30.0)
         logits[..., :3] = 9.0  # pad, unk, bos: never to be chosen

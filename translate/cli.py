@@ -123,6 +123,7 @@ def decode(argv: Sequence[str]) -> int:
     from translate.commands.steps import show
     from translate.decoding.checkpoint import find_model
     from translate.decoding.translator import Translator
+    from translate.insight.steps import Steps
 
     path = find_model(args.model)
     _say(f"model {path}")
@@ -137,7 +138,7 @@ def decode(argv: Sequence[str]) -> int:
         first += len(sentences)
         if args.steps:
             for number, sentence, prefix in zip(numbers, sentences, prefixes, strict=True):
-                steps = translator.steps(sentence, prefix, max_new=args.max_new)
+                steps = Steps(translator, sentence, prefix, max_new=args.max_new)
                 _tell(f"{unit} {number}", show(steps, as_json=args.json))
             continue
         found = _translate(translator, sentences, prefixes, args)

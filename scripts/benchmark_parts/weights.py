@@ -29,10 +29,10 @@ def export(checkpoint: Path, file: Path, tokenizer: Path) -> dict[str, Any]:
     """
     import torch
 
-    from translate.decoding.checkpoint import load_bundle
+    from translate.decoding.checkpoint import load_checkpoint
     from translate.model.layers import sinusoidal_positions
 
-    bundle = load_bundle(checkpoint)
+    bundle = load_checkpoint(checkpoint)
     config = vars(bundle.model.config)
     positions = sinusoidal_positions(config["max_length"], config["d_model"])
     weights = {name: tensor.clone() for name, tensor in bundle.model.state_dict().items()}

@@ -9,7 +9,7 @@ import torch
 
 from translate.decoding.beam import BeamSearch, ScoredHypothesis
 from translate.decoding.prefix import PieceIndex, Prefix
-from translate.decoding.search import GreedySearch, Hypothesis
+from translate.decoding.search import GreedySearch, Hypothesis, SearchInputs
 from translate.model.transformer import Transformer
 
 PAD, UNK, BOS, EOS = range(4)
@@ -27,20 +27,20 @@ def sources(count: int, vocab_size: int = 23, length: int = 7) -> torch.Tensor:
     return rows
 
 
-def options(src, limits=None, prefixes=None, never=NEVER) -> dict:
-    return {
-        "bos_id": BOS,
-        "eos_id": EOS,
-        "never": never,
-        "limits": limits or [12] * len(src),
-        "prefixes": prefixes or [Prefix()] * len(src),
-    }
+def inputs(src, limits=None, prefixes=None, never=NEVER) -> SearchInputs:
+    return SearchInputs(
+        src,
+        limits=limits or [12] * len(src),
+        prefixes=prefixes or [Prefix()] * len(src),
+        bos_id=BOS,
+        eos_id=EOS,
+        never=never,
+    )
 
 
 def search(model, src, beam, length_penalty=1.0, wanted=1, **given) -> list[list[ScoredHypothesis]]:
-    return BeamSearch(
-        model, src, beam=beam, length_penalty=length_penalty, wanted=wanted, **options(src, **given)
-    ).run()
+    given = inputs(src, **given)
+    return BeamSearch(model, given, beam=beam, length_penalty=length_penalty, wanted=wanted).run()
 
 
 def log_probability(model, src, hypothesis: Hypothesis) -> float:
@@ -91,7 +91,7 @@ def test_a_beam_of_one_is_greedy_search(config, seed):
         "limits": [1 + n for n in range(12)],
         "prefixes": [Prefix(range(5, 5 + n % 4)) for n in range(12)],
     }
-    greedy = GreedySearch(model, src, **options(src, **given)).run()
+    greedy = GreedySearch(model, inputs(src, **given)).run()
     assert {one.finished for one in greedy} == {True, False}
     for length_penalty in PENALTIES:
         found = search(model, src, 1, length_penalty, **given)
@@ -102,23 +102,19 @@ def test_a_beam_of_one_is_greedy_search(config, seed):
 
 
 @pytest.fixture
-def in_words(translator) -> dict:
+def in_words(translator) -> tuple[Transformer, SearchInputs]:
     """A search whose prefixes end within a word, on the model that knows its sentences."""
     tokenizer, index = translator.tokenizer, PieceIndex(translator.tokenizer)
     special = (tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
     assert special == (PAD, UNK, BOS, EOS)
     src = torch.tensor([[*tokenizer.encode("This is an example"), EOS]] * 5)
     prefixes = [Prefix.of(text, index) for text in ("Das ist ei", "Hau", "Nein", "Das ", "b")]
-    return {
-        "model": translator.model,
-        "src": src,
-        **options(src, limits=[1, 2, 3, 1, 30], prefixes=prefixes),
-    }
+    return translator.model, inputs(src, limits=[1, 2, 3, 1, 30], prefixes=prefixes)
 
 
 def test_a_beam_of_one_is_greedy_search_within_the_characters_of_a_prefix(in_words):
-    greedy = GreedySearch(**in_words).run()
-    found = BeamSearch(**in_words, beam=1, length_penalty=1.0).run()
+    greedy = GreedySearch(*in_words).run()
+    found = BeamSearch(*in_words, beam=1, length_penalty=1.0).run()
     assert {one.finished for one in greedy} == {True, False}
     assert [(one.ids, one.finished) for (one,) in found] == [
         (one.ids, one.finished) for one in greedy
@@ -127,11 +123,12 @@ def test_a_beam_of_one_is_greedy_search_within_the_characters_of_a_prefix(in_wor
 
 def test_the_characters_of_a_prefix_count_with_what_the_model_gives_them(in_words):
     """And not with their share of what the prefix allows, which would favour odd spellings."""
-    found = BeamSearch(**in_words, beam=5, length_penalty=1.0, wanted=5).run()
-    for source, ranked in zip(in_words["src"], found, strict=True):
+    found = BeamSearch(*in_words, beam=5, length_penalty=1.0, wanted=5).run()
+    model, given = in_words
+    for source, ranked in zip(given.src, found, strict=True):
         assert len(ranked) == 5
         for one in ranked:
-            expected = log_probability(in_words["model"], source, one)
+            expected = log_probability(model, source, one)
             assert one.log_probability == pytest.approx(expected, abs=1e-4)
 
 
@@ -280,11 +277,3 @@ def test_the_search_never_goes_beyond_the_positions_of_the_model(config, scripte
 def test_a_search_that_cannot_end_is_refused(model):
     with pytest.raises(ValueError, match="has to end, but never="):
         search(model, sources(1), 2, never=(*NEVER, EOS))
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_searching_is_without_dropout_or_gradients_and_leaves_the_mode(config, training):
-    model = Transformer(config(dropout=0.5)).train(training)
-    src = sources(3)
-    assert outcomes(search(model, src, 3)) == outcomes(search(model, src, 3))
-    assert all(module.training is training for module in model.modules())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from translate.decoding.checkpoint import find_model, load_bundle
+from translate.decoding.checkpoint import find_model, load_checkpoint
 from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.text.tokenizer import Tokenizer
@@ -34,7 +34,7 @@ def saved(checkpoint, tmp_path):
 
 # C01, C09
 def test_a_checkpoint_alone_is_enough(checkpoint_file, translator, pairs):
-    bundle = load_bundle(checkpoint_file)
+    bundle = load_checkpoint(checkpoint_file)
     assert not bundle.model.training
     assert bundle.model.config == translator.model.config
     assert bundle.tokenizer.to_bytes() == translator.tokenizer.to_bytes()
@@ -54,7 +54,7 @@ def test_a_pickle_that_would_run_code_is_refused_and_does_not_run(tmp_path, chec
         path = tmp_path / f"{name}.ckpt"
         write({**checkpoint, "callbacks": Malicious()}, path)
         with pytest.raises(UserError, match="nothing in it was executed"):
-            load_bundle(path)
+            load_checkpoint(path)
     assert not victim.exists()
 
 
@@ -67,7 +67,7 @@ def test_weights_are_put_on_the_cpu_and_never_unpickled_freely(checkpoint_file, 
     calls = []
     load = torch.load
     monkeypatch.setattr(torch, "load", lambda *a, **k: (calls.append(k), load(*a, **k))[1])
-    load_bundle(checkpoint_file)
+    load_checkpoint(checkpoint_file)
     assert calls == [{"map_location": "cpu", "weights_only": True}]
 
 
@@ -80,22 +80,72 @@ def test_names_from_compile_and_data_parallel_wrappers_are_read(saved, renamed):
             for name, tensor in checkpoint["state_dict"].items()
         }
 
-    load_bundle(saved(rename))
+    load_checkpoint(saved(rename))
+
+
+# How names of weights looked in format 1.
+FORMAT_1 = {
+    "encoder.0.self_attention.sublayer.W_key.weight": "encoder.0.attention.W_key.weight",
+    "encoder.0.self_attention.norm.bias": "encoder.0.attention_residual.norm.bias",
+    "encoder.1.feed_forward.sublayer.0.bias": "encoder.1.feed_forward.0.bias",
+    "encoder.1.feed_forward.norm.weight": "encoder.1.feed_forward_residual.norm.weight",
+    "decoder.0.self_attention.sublayer.out_proj.bias": "decoder.0.self_attention.out_proj.bias",
+    "decoder.0.self_attention.norm.weight": "decoder.0.self_residual.norm.weight",
+    "decoder.1.cross_attention.sublayer.W_query.weight": "decoder.1.cross_attention.W_query.weight",
+    "decoder.1.cross_attention.norm.weight": "decoder.1.cross_residual.norm.weight",
+    "decoder.1.feed_forward.sublayer.2.weight": "decoder.1.feed_forward.2.weight",
+    "decoder.1.feed_forward.norm.bias": "decoder.1.feed_forward_residual.norm.bias",
+    "decoder_norm.weight": "decoder_norm.weight",
+}
+
+
+def to_format_1(checkpoint: dict) -> None:
+    """Give every weight its old name."""
+    old = {}
+    for name, tensor in checkpoint["state_dict"].items():
+        name = name.replace(".sublayer.", ".")
+        if name.startswith("model.encoder."):
+            name = name.replace(".self_attention.norm.", ".attention_residual.norm.")
+            name = name.replace(".self_attention.", ".attention.")
+        name = name.replace("_attention.norm.", "_residual.norm.")
+        old[name.replace(".feed_forward.norm.", ".feed_forward_residual.norm.")] = tensor
+    checkpoint["state_dict"] = old
+    checkpoint["translate"]["format"] = 1
+
+
+def test_a_checkpoint_of_format_1_is_the_same_model(saved, checkpoint_file):
+    def change(checkpoint):
+        new = {name: checkpoint["state_dict"][f"model.{name}"] for name in FORMAT_1}
+        to_format_1(checkpoint)
+        for name, tensor in new.items():
+            assert checkpoint["state_dict"][f"model.{FORMAT_1[name]}"] is tensor
+
+    old, new = load_checkpoint(saved(change)).model, load_checkpoint(checkpoint_file).model
+    for name, tensor in new.state_dict().items():
+        assert torch.equal(old.state_dict()[name], tensor)
 
 
 # C06
 def test_missing_extra_and_misshapen_weights_are_named(saved):
-    with pytest.raises(UserError, match=r"missing model\.encoder\.0\.attention\.W_key\.weight"):
-        load_bundle(saved(lambda c: c["state_dict"].pop("model.encoder.0.attention.W_key.weight")))
+    with pytest.raises(
+        UserError, match=r"missing model\.encoder\.0\.self_attention\.sublayer\.W_key\.weight"
+    ):
+        load_checkpoint(
+            saved(
+                lambda c: c["state_dict"].pop(
+                    "model.encoder.0.self_attention.sublayer.W_key.weight"
+                )
+            )
+        )
     with pytest.raises(UserError, match=r"unexpected model\.gate"):
-        load_bundle(saved(lambda c: c["state_dict"].update({"model.gate": torch.zeros(1)})))
+        load_checkpoint(saved(lambda c: c["state_dict"].update({"model.gate": torch.zeros(1)})))
     wrong = {"model.embedding.weight": torch.zeros(3, 48)}
     with pytest.raises(UserError, match=r"model\.embedding\.weight is 3 x 48 instead of 140 x 48"):
-        load_bundle(saved(lambda c: c["state_dict"].update(wrong)))
+        load_checkpoint(saved(lambda c: c["state_dict"].update(wrong)))
     with pytest.raises(UserError, match="is no tensor"):
-        load_bundle(saved(lambda c: c["state_dict"].update({"model.embedding.weight": "x"})))
+        load_checkpoint(saved(lambda c: c["state_dict"].update({"model.embedding.weight": "x"})))
     with pytest.raises(UserError, match=r"missing .*, .*, .* and \d+ more"):
-        load_bundle(saved(lambda c: c["state_dict"].clear()))
+        load_checkpoint(saved(lambda c: c["state_dict"].clear()))
 
 
 # C07
@@ -110,12 +160,12 @@ def test_another_tokenizer_is_noticed_even_of_the_same_size(saved, tokenizer):
         return lambda checkpoint: checkpoint["translate"].update(tokenizer=stored)
 
     with pytest.raises(UserError, match=r"tokenizer has \d+ pieces but the model 140"):
-        load_bundle(saved(swap(other.to_bytes())))
+        load_checkpoint(saved(swap(other.to_bytes())))
     assert len(Tokenizer.from_bytes(bytes(same_size))) == len(tokenizer)
     with pytest.raises(UserError, match="not the one the model was trained with"):
-        load_bundle(saved(swap(bytes(same_size))))
+        load_checkpoint(saved(swap(bytes(same_size))))
     with pytest.raises(UserError, match="not a SentencePiece model"):
-        load_bundle(saved(swap(b"junk")))
+        load_checkpoint(saved(swap(b"junk")))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +173,7 @@ def test_another_tokenizer_is_noticed_even_of_the_same_size(saved, tokenizer):
     [
         (lambda c: c.pop("translate"), "no checkpoint written by `translate fit`"),
         (lambda c: c.pop("state_dict"), "no checkpoint written by `translate fit`"),
-        (lambda c: c["translate"].update(format=2), "format 2"),
+        (lambda c: c["translate"].update(format=3), "format 3"),
         (lambda c: c["translate"].pop("config"), "config is unusable"),
         (lambda c: c["translate"]["config"].update(n_heads=5), "5 does not divide"),
         (lambda c: c["translate"]["config"].update(new=5), "config is unusable.*new"),
@@ -134,7 +184,7 @@ def test_another_tokenizer_is_noticed_even_of_the_same_size(saved, tokenizer):
 def test_what_is_no_checkpoint_of_ours_is_refused_in_one_line(saved, change, complaint):
     path = saved(change)
     with pytest.raises(UserError, match=complaint) as caught:
-        load_bundle(path)
+        load_checkpoint(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -149,17 +199,17 @@ def test_damaged_and_foreign_files_are_refused(checkpoint_file, tmp_path):
     for name, content in files.items():
         path = tmp_path / f"{name}.ckpt"
         path.write_bytes(content)
-        with pytest.raises(UserError, match="not a checkpoint, a damaged one"):
-            load_bundle(path)
+        with pytest.raises(UserError, match="not a checkpoint, damaged"):
+            load_checkpoint(path)
     with zipfile.ZipFile(tmp_path / "archive.ckpt", "w") as archive:
         archive.writestr("a.txt", "x")
-    with pytest.raises(UserError, match="not a checkpoint, a damaged one"):
-        load_bundle(tmp_path / "archive.ckpt")
+    with pytest.raises(UserError, match="not a checkpoint, damaged"):
+        load_checkpoint(tmp_path / "archive.ckpt")
     with pytest.raises(UserError, match=r"cannot read the model .*No such file"):
-        load_bundle(tmp_path / "none.ckpt")
+        load_checkpoint(tmp_path / "none.ckpt")
     torch.save([1, 2], tmp_path / "list.ckpt")
     with pytest.raises(UserError, match="no checkpoint written by"):
-        load_bundle(tmp_path / "list.ckpt")
+        load_checkpoint(tmp_path / "list.ckpt")
 
 
 def version(runs: Path, name: str, *files: str, finished: int | None = None) -> Path:

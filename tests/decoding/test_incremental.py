@@ -1,118 +1,117 @@
-"""The key-value cache: filled in place, the same function as the blocks, rows that leave it."""
+"""The cached decoder equals the plain one, whatever arrives, leaves or splits."""
 
 from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from translate.decoding.incremental import DecoderCache, Seats
-from translate.model.attention import project, side_by_side
-from translate.model.layers import DecoderBlock
-from translate.model.masks import padding_mask
+from translate.decoding.incremental import CachedDecoder, PlainDecoder
+from translate.model.transformer import Transformer, TransformerConfig
 
-D, H, FF = 8, 2, 16
+PAD, VOCABULARY = 0, 23
 
 
-def block(norm: str = "pre") -> DecoderBlock:
-    made = DecoderBlock(D, H, FF, 0.0, norm)
-    for parameter in made.parameters():
-        parameter.normal_(std=0.5)
+def model(norm: str = "pre") -> Transformer:
+    torch.manual_seed(0)
+    config = TransformerConfig(
+        VOCABULARY, PAD, d_model=16, n_heads=4, d_ff=32, dropout=0.0, norm=norm, max_length=32
+    )
+    made = Transformer(config).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.normal_(std=0.4)
     return made
 
 
-@torch.no_grad()
-def test_cache_is_filled_in_place_and_returns_views():
-    memory = torch.zeros(1, 2, 2, H, 5, D // H)
-    layer = DecoderCache([block()], memory, max_length=6).layers[0]
-    x = torch.randn(2, 3, D)
-    attention = layer.block.self_attention
-    weight = side_by_side(attention.W_query, attention.W_key, attention.W_value)
-    expected = project(x, weight, H, D // H)
-    _, keys, _ = layer.extend(x[:, :2])
-    storage = keys.data_ptr()
-    queries, keys, values = layer.extend(x[:, 2:])
-    assert keys.data_ptr() == storage
-    assert_close(queries, expected[0][:, :, 2:])
-    assert_close(keys, expected[1])
-    assert_close(values, expected[2])
-    assert layer.length == 3
+MODELS = {norm: model(norm) for norm in ("pre", "post")}
+pieces = st.integers(4, VOCABULARY - 1)
 
 
-@torch.no_grad()
-def test_keeping_rows_of_a_cache_copies_only_those_that_move():
-    memory = torch.arange(5.0)[:, None, None, None].expand(1, 2, 5, H, 4, D // H).clone()
-    cache = DecoderCache([block()], memory, max_length=6)
-    layer = cache.layers[0]
-    before = layer.extend(torch.randn(5, 2, D))[1].clone()
-    where = layer.memory.data_ptr(), layer.room.data_ptr()
-    for rows, left in (([0, 4, 2], [0, 4, 2]), ([1, 0], [4, 0]), ([0], [4])):
-        cache.keep(rows)
-        assert (layer.memory.data_ptr(), layer.room.data_ptr()) == where
-        assert layer.memory[0, :, 0, 0, 0].tolist() == left
-        keys = layer.room[0, :2].permute(1, 2, 0, 3)  # (T, R, H, K) -> (R, H, T, K)
-        assert torch.equal(keys, before[left])
+@st.composite
+def batches(draw, most: int = 4) -> torch.Tensor:
+    """Sources of different lengths, padded."""
+    rows = draw(st.lists(st.lists(pieces, min_size=1, max_size=7), min_size=1, max_size=most))
+    longest = max(map(len, rows))
+    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
 
 
+# A08, A11, A12, A17
+@given(batches(), st.lists(st.integers(1, 4), min_size=1, max_size=5), st.data())
+@settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("padded", [False, True])
-@torch.no_grad()
-def test_a_step_is_the_block_for_one_position(norm, padded):  # A08 A11 A17
-    layers = [block(norm), block(norm)]
-    memory = torch.randn(2, 2, 3, H, 5, D // H)
-    mask = padding_mask(torch.tensor([[5] * 5, [5, 5, 5, 0, 0], [5, 0, 0, 0, 0]]), 0)
-    src_mask = mask if padded else None
-    x = torch.randn(3, 4, D)
-    expected = x
-    for layer, own in zip(layers, memory, strict=True):
-        expected = layer(expected, own, src_mask)
-    cache = DecoderCache(layers, memory, max_length=4)
-    steps = [cache.step(x[:, i].clone(), src_mask) for i in range(4)]
-    assert_close(torch.stack(steps, dim=1), expected, atol=1e-5, rtol=1e-5)
+def test_cached_equals_plain_however_the_pieces_arrive_and_rows_leave(norm, src, steps, data):
+    plain = PlainDecoder(MODELS[norm], src)
+    cached = CachedDecoder(MODELS[norm], src, max_length=sum(steps))
+    rows = len(src)
+    for n_new in steps:
+        row = st.lists(pieces, min_size=n_new, max_size=n_new)
+        new = data.draw(st.lists(row, min_size=rows, max_size=rows))
+        assert_close(cached.step(new), plain.step(new), atol=1e-4, rtol=1e-4)
+        order = data.draw(st.permutations(range(rows)))
+        kept = order[: data.draw(st.integers(1, rows))]
+        plain.keep(kept)
+        cached.keep(kept)
+        rows = len(kept)
 
 
-@torch.no_grad()
-def test_hypotheses_of_a_source_share_its_memory_and_their_past_until_they_part():
-    """Against one memory and one past a hypothesis, through two steps and a source that leaves."""
-    layers = [block(), block()]
-    memory = torch.randn(2, 2, 3, H, 5, D // H)
-    mask = padding_mask(torch.tensor([[5] * 5, [5, 5, 5, 0, 0], [5, 0, 0, 0, 0]]), 0)
-    cache = DecoderCache(layers, memory.clone(), max_length=4, beam=3)
-    first = torch.randn(3, D)
-    cache.step(first.clone(), mask)
-
-    # Rows 1 and 4 go on from source 1; 0, 2 and 3 from source 0; source 2 is done.
-    cache.regroup([0, 1, 0, 0, 1], [0, 1], Seats(*map(torch.tensor, PARTED)))
-    second = torch.randn(5, D)
-    outputs = [cache.step(second.clone(), mask[:2])]
-    # Row 3 of source 0 goes on twice, row 0 not at all, and source 1 comes first.
-    cache.regroup([4, 1, 3, 3], [1, 0], Seats(*map(torch.tensor, TURNED)))
-    third = torch.randn(4, D)
-    outputs.append(cache.step(third.clone(), mask[[1, 0]]))
-
-    owners = [0, 1, 0, 0, 1]
-    alone = DecoderCache(layers, memory[:, :, owners].clone(), max_length=4)
-    alone.step(first[owners].clone(), mask[owners])
-    expected = [alone.step(second.clone(), mask[owners])]
-    alone.keep([4, 1, 3, 3])
-    expected.append(alone.step(third.clone(), mask[[1, 1, 0, 0]]))
-    for found, wanted in zip(outputs, expected, strict=True):
-        assert_close(found, wanted, atol=1e-5, rtol=1e-5)
-
-
-PARTED = [[0, 2, 3], [1, 4, 1]], [0, 3, 1, 2, 4]
-TURNED = [[0, 1], [2, 3]], [0, 1, 2, 3]
+@given(batches(3), st.data())
+@settings(max_examples=60, deadline=None)
+def test_hypotheses_that_split_equal_plain_decoding_of_each(src, data):
+    """In a beam search rows share a source, split, end, and sources leave."""
+    width, decoded = 3, MODELS["pre"]
+    cached = CachedDecoder(decoded, src, max_length=5, beam=width)
+    plain = PlainDecoder(decoded, src)
+    owners = list(range(len(src)))  # the source of each row
+    new = [[2]] * len(src)
+    for _ in range(4):
+        assert_close(cached.step(new), plain.step(new), atol=1e-4, rtol=1e-4)
+        current = sorted(set(owners))
+        staying = data.draw(st.permutations(current))
+        staying = staying[: data.draw(st.integers(1, len(staying)))]
+        chosen = []  # (row, source as counted from now on)
+        for source, old in enumerate(staying):
+            own = [row for row, owner in enumerate(owners) if owner == old]
+            picks = data.draw(st.lists(st.sampled_from(own), min_size=1, max_size=width))
+            chosen += [(row, source) for row in picks]
+        chosen = data.draw(st.permutations(chosen))
+        rows, owners = [row for row, _ in chosen], [source for _, source in chosen]
+        groups = [
+            [row for row, owner in enumerate(owners) if owner == source]
+            for source in range(len(staying))
+        ]
+        cached.regroup(rows, staying, groups)
+        plain.keep(rows)
+        new = [[data.draw(pieces)] for _ in rows]
 
 
-@torch.no_grad()
-def test_the_memory_stays_where_it_is_when_hypotheses_part():
-    memory = torch.arange(2.0)[:, None, None, None].expand(1, 2, 2, H, 4, D // H).clone()
-    cache = DecoderCache([block()], memory, max_length=6, beam=2)
-    layer = cache.layers[0]
-    layer.extend(torch.randn(2, 1, D))
-    before, version = layer.memory.data_ptr(), memory._version
-    cache.regroup([0, 1, 0, 1], [0, 1], Seats(torch.tensor([[0, 2], [1, 3]]), torch.arange(4)))
-    assert layer.memory.data_ptr() == before
-    assert layer.memory.shape[1] == 2 and layer.room.shape[2] == 4
-    assert memory._version == version  # nothing was written to it
-    assert torch.equal(layer.room[0, 0, 2:], layer.room[0, 0, :2])
+def test_the_plain_decoder_keeps_the_attention_of_the_latest_step():
+    plain = PlainDecoder(MODELS["pre"], torch.tensor([[5, 6, 7]]))
+    plain.step([[2, 8]])
+    plain.step([[9]])
+    assert plain.record.cross[-1].weights.shape == (1, 4, 3, 3)
+
+
+def test_rows_that_stay_in_place_are_not_copied():
+    cached = CachedDecoder(MODELS["pre"], torch.randint(4, VOCABULARY, (5, 4)), max_length=6)
+    cached.step([[2]] * 5)
+    places = cached.memory.data_ptr(), cached.cache.data_ptr()
+    before = cached.cache[0, 0, 0, :, 0, 0].clone()  # one number of each row
+    for rows, left in (([0, 4, 2], [0, 4, 2]), ([1, 0], [4, 0]), ([0], [4])):
+        cached.keep(rows)
+        assert (cached.memory.data_ptr(), cached.cache.data_ptr()) == places
+        assert torch.equal(cached.blocks[0].cache[0, 0, :, 0, 0], before[left])
+
+
+def test_the_memory_is_stored_once_per_source_when_hypotheses_split():
+    cached = CachedDecoder(
+        MODELS["pre"], torch.randint(4, VOCABULARY, (2, 4)), max_length=6, beam=2
+    )
+    cached.step([[2]] * 2)
+    before = cached.memory.clone()
+    cached.regroup([0, 1, 0, 1], [0, 1], [[0, 2], [1, 3]])
+    assert cached.blocks[0].memory.shape[1] == 2
+    assert torch.equal(cached.memory, before)
+    assert torch.equal(cached.blocks[0].cache[0, 0, 2:], cached.blocks[0].cache[0, 0, :2])

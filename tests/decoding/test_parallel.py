@@ -54,7 +54,7 @@ def test_an_error_in_one_batch_ends_the_rest_and_reaches_the_caller(two_threads)
 def test_translations_do_not_depend_on_the_threads(
     translator, pairs, batch_size, two_threads, monkeypatch
 ):
-    monkeypatch.setattr(module, "SMALLEST_SHARE", 2)
+    monkeypatch.setattr(module, "SMALLEST_BATCH", 2)
     sources = [pair.source for pair in pairs]
     parallel = translator.translate(sources, batch_size=batch_size)
     backwards = translator.translate(sources[::-1], batch_size=batch_size)[::-1]
@@ -66,7 +66,7 @@ def test_translations_do_not_depend_on_the_threads(
 def test_a_model_in_training_has_no_dropout_while_several_threads_search(
     translator, pairs, two_threads, monkeypatch
 ):
-    monkeypatch.setattr(module, "SMALLEST_SHARE", 1)
+    monkeypatch.setattr(module, "SMALLEST_BATCH", 1)
     sources = [pair.source for pair in pairs] * 4
     translator.model.train()
     for dropout in (each for each in translator.model.modules() if hasattr(each, "of_256")):

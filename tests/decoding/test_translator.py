@@ -14,6 +14,7 @@ from translate.decoding.beam import ScoredHypothesis
 from translate.decoding.prefix import Prefix
 from translate.decoding.translator import Translation, Translator
 from translate.errors import UserError
+from translate.insight.steps import Steps
 from translate.model.transformer import Transformer, TransformerConfig
 
 EXAMPLE = "This is an example"
@@ -161,7 +162,7 @@ def test_two_ways_to_cut_a_text_into_pieces_are_one_translation(translator, monk
     assert spelled != tokenizer.encode("Nein") and tokenizer.decode(spelled) == "Nein"
 
     class Found:
-        def __init__(self, **options): ...
+        def __init__(self, *args, **kwargs): ...
 
         def run(self):
             ways = (tokenizer.encode("Nein"), spelled, tokenizer.encode("Ja"))
@@ -268,7 +269,7 @@ def test_it_works_where_the_model_is(checkpoint_file, pairs):
     )
     assert found == [pair.target for pair in pairs]
     assert translator.translate([pair.source for pair in pairs], beam=3) == found
-    assert [step.word for step in translator.steps("No")] == ["Nein", "</s>"]
+    assert [step.word for step in Steps(translator, "No")] == ["Nein", "</s>"]
 
 
 def test_nothing_to_say_about_an_ordinary_translation():
@@ -291,12 +292,12 @@ def test_characters_the_model_has_never_seen_are_said(translator):
         ["the model has never seen '2', '0': they were read as unknown"],
         ["the model has never seen '7': it was read as unknown"],
     ]
-    steps = translator.steps("No 7")
+    steps = Steps(translator, "No 7")
     assert list(steps) and steps.translation.unknown == ["7"]
     assert "'8', ...: they" in Translation("", [], unknown="123456789").notes()[0]
 
 
 @pytest.mark.parametrize("arguments", [([1],), ([None],), (["No"], [2])])
 def test_what_is_no_text_is_a_type_error_in_words(translator, arguments):
-    with pytest.raises(TypeError, match="is a string, not"):
+    with pytest.raises(TypeError, match="must be a string, not"):
         translator.translate(*arguments)

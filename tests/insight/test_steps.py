@@ -9,19 +9,20 @@ import sentencepiece
 import torch
 
 from translate.decoding.translator import Translator
+from translate.insight.steps import Steps
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.tokenizer import Tokenizer
 
 
 def test_the_words_and_the_end_come_one_by_one(translator):
-    steps = translator.steps("I am tired because I worked.")
+    steps = Steps(translator, "I am tired because I worked.")
     found = [step.word for step in steps]
     assert " ".join(found) == "Ich bin müde , weil ich gearbeitet habe . </s>"
     assert steps.translation.text == "Ich bin müde, weil ich gearbeitet habe."
 
 
 def test_a_word_comes_before_the_next_is_finished(translator):
-    steps = translator.steps("I am tired because I worked.")
+    steps = Steps(translator, "I am tired because I worked.")
     next(iter(steps))
     assert steps.translation.text in ("Ich", "Ich b", "Ich bin")
 
@@ -34,7 +35,7 @@ def test_only_words_beyond_the_prefix_are_shown(translator):
         "Das ist ein Beispiel": ["</s>"],
         "日本": None,
     }.items():
-        steps = translator.steps("This is an example", prefix)
+        steps = Steps(translator, "This is an example", prefix)
         found = [step.word for step in steps]
         assert expected is None or found == expected
         assert steps.translation.text.startswith(prefix)
@@ -42,7 +43,7 @@ def test_only_words_beyond_the_prefix_are_shown(translator):
 
 def test_steps_say_the_same_as_translate(translator, pairs):
     for pair in pairs:
-        steps = translator.steps(pair.source, pair.target[:3])
+        steps = Steps(translator, pair.source, pair.target[:3])
         assert list(steps)
         assert [steps.translation] == translator.translate_detailed(
             [pair.source], [pair.target[:3]]
@@ -60,14 +61,14 @@ def test_a_words_probability_is_the_product_over_its_pieces(translator):
         logits[:, [tokenizer.pad_id, tokenizer.bos_id, tokenizer.unk_id]] = -torch.inf
         chances = logits.softmax(dim=-1)[range(len(pieces)), pieces]
     step = next(
-        step for step in translator.steps("I am tired because I worked.")
+        step for step in Steps(translator, "I am tired because I worked.")
         if step.word == "gearbeitet"
     )  # fmt: skip
     assert step.probability == pytest.approx(float(chances.prod()), rel=1e-4)
 
 
 def test_candidates_are_other_words_likeliest_first(translator):
-    for step in translator.steps("This is an example", candidates=4):
+    for step in Steps(translator, "This is an example", candidates=4):
         names = [name for name, _ in step.candidates]
         chances = [chance for _, chance in step.candidates]
         assert len(names) == 4
@@ -78,7 +79,7 @@ def test_candidates_are_other_words_likeliest_first(translator):
 
 
 def test_attention_is_shared_out_over_all_source_words(translator):
-    for step in translator.steps("Where is the station?"):
+    for step in Steps(translator, "Where is the station?"):
         assert {name for name, _ in step.attended} == {
             "Where", "is", "the", "station", "?", "</s>",
         }  # fmt: skip
@@ -88,13 +89,13 @@ def test_attention_is_shared_out_over_all_source_words(translator):
 
 
 def test_the_end_is_missing_when_the_limit_came_first(translator):
-    steps = translator.steps("I am tired because I worked.", max_new=3)
+    steps = Steps(translator, "I am tired because I worked.", max_new=3)
     assert "</s>" not in [step.word for step in steps]
     assert steps.translation.limit_reached
 
 
 def test_a_blank_sentence_has_no_steps(translator):
-    steps = translator.steps(" \u200b")
+    steps = Steps(translator, " \u200b")
     assert list(steps) == []
     assert steps.translation.text == ""
 
@@ -115,7 +116,7 @@ def test_half_a_character_is_never_shown():
         translator.model.embedding.weight.zero_()
         translator.model.embedding.weight[first_bytes[-1]] = 1
         translator.model.decoder_norm.bias.fill_(1)
-    steps = translator.steps("😀", "ein", max_new=3)
+    steps = Steps(translator, "😀", "ein", max_new=3)
     shown = [text for step in steps for text in (step.word, *(name for name, _ in step.candidates))]
     assert steps.translation.text == "ein"
     assert any("<0x" in text for text in shown)

@@ -9,15 +9,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from translate.model.attention import (
-    MultiHeadAttention,
-    SelfAttention,
-    combine_values,
-    project,
-    score_pairs,
-    scores_to_weights,
-    side_by_side,
-)
+from translate.model.attention import MultiHeadAttention, SelfAttention, scores_to_weights
 from translate.model.masks import causal_mask, padding_mask
 
 # Raschka, "Build a Large Language Model (From Scratch)", chapter 3: six tokens, d_in = 3.
@@ -48,7 +40,7 @@ def test_lesson_without_trained_weights():
     near(scores, [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865])
     weights = scores.softmax(-1)
     near(weights, [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581])
-    near(combine_values(weights[None], LESSON)[0], [0.4419, 0.6515, 0.5683])
+    near(weights @ LESSON, [0.4419, 0.6515, 0.5683])
 
 
 def test_lesson_stages_of_self_attention(lesson_attention):
@@ -136,23 +128,23 @@ def test_lesson_with_linear_layers_and_causal_weights():
     assert causal.triu(1).eq(0).all()
 
 
-def attend(attention, x, memory, mask=None, record=None, causal=False) -> torch.Tensor:
-    """Queries of `x` over keys and values of `memory`: (B, T, D), (B, S, D) -> (B, T, D)."""
-    weight = side_by_side(attention.W_key, attention.W_value)
-    keys, values = project(memory, weight, attention.n_heads, attention.head_dim)
-    return attention(attention.queries(x), keys, values, mask, record=record, causal=causal)
-
-
 def lesson_multi_head(n_heads: int) -> MultiHeadAttention:
-    """The lesson draws query, key, value, then the output projection: so does our constructor."""
+    """The lesson's layers map width 3 to 2; ours keep the width, so their matrices are put in.
+
+    The lesson draws query, key, value, then the output projection.
+    """
+    attention = MultiHeadAttention(2, n_heads)
     torch.manual_seed(123)
-    return MultiHeadAttention(3, 2, n_heads)
+    layers = [nn.Linear(3, 2, bias=False) for _ in range(3)]
+    attention.W_query, attention.W_key, attention.W_value = layers
+    attention.out_proj = nn.Linear(2, 2)
+    return attention
 
 
 def test_lesson_causal_attention_is_one_head_before_the_output_projection():
     attention = lesson_multi_head(1)
     record = []
-    attend(attention, LESSON[None], LESSON[None], causal_mask(6), record)
+    attention(LESSON[None], mask=causal_mask(6), record=record)
     near(
         record[0].context[0, 0],
         [
@@ -170,7 +162,7 @@ def test_lesson_multi_head_causal_attention():
     attention = lesson_multi_head(2)
     x = LESSON[None]
     near(
-        attend(attention, x, x, causal_mask(6))[0],
+        attention(x, mask=causal_mask(6))[0],
         [
             [0.3190, 0.4858],
             [0.2943, 0.3897],
@@ -183,24 +175,24 @@ def test_lesson_multi_head_causal_attention():
 
 
 def test_one_head_equals_the_lessons_self_attention():
-    single, multi = SelfAttention(6, 6), MultiHeadAttention(6, 6, 1)
+    single, multi = SelfAttention(6, 6), MultiHeadAttention(6, 1)
     with torch.no_grad():
         for name in ("W_query", "W_key", "W_value"):
             getattr(multi, name).weight.copy_(getattr(single, name).T)
         multi.out_proj.weight.copy_(torch.eye(6))
         multi.out_proj.bias.zero_()
     x = torch.randn(5, 6)
-    assert_close(attend(multi, x[None], x[None])[0], single(x))
+    assert_close(multi(x[None])[0], single(x))
 
 
-def both_paths(monkeypatch, attention, x, memory, mask):
+def both_paths(attention, x, memory, mask):
     """Output and gradients of the fused and of the explicit path, from the same weights."""
     results = []
     for explicit_up_to in (0, 64):
-        monkeypatch.setattr("translate.model.attention.EXPLICIT_UP_TO", explicit_up_to)
+        attention.explicit_up_to = explicit_up_to
         attention.zero_grad()
         x_, memory_ = x.clone().requires_grad_(), memory.clone().requires_grad_()
-        output = attend(attention, x_, memory_, mask)
+        output = attention(x_, memory_, mask)
         output.square().sum().backward()
         grads = [p.grad.clone() for p in attention.parameters()]
         results.append((output.detach(), x_.grad, memory_.grad, *grads))
@@ -208,7 +200,7 @@ def both_paths(monkeypatch, attention, x, memory, mask):
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "causal", "causal and padding"])
-def test_fused_and_explicit_path_agree_forward_and_backward(kind, monkeypatch):  # A02
+def test_fused_and_explicit_path_agree_forward_and_backward(kind):  # A02
     ids = torch.tensor([[5, 5, 5, 5, 5], [5, 5, 0, 0, 0], [5, 0, 0, 0, 0]])
     mask = {
         "none": None,
@@ -217,7 +209,7 @@ def test_fused_and_explicit_path_agree_forward_and_backward(kind, monkeypatch): 
         "causal and padding": padding_mask(ids, 0) & causal_mask(5),
     }[kind]
     x = torch.randn(3, 5, 8)
-    fused, explicit = both_paths(monkeypatch, MultiHeadAttention(8, 8, 2), x, x, mask)
+    fused, explicit = both_paths(MultiHeadAttention(8, 2), x, x, mask)
     for a, b in zip(fused, explicit, strict=True):
         assert_close(a, b, atol=1e-5, rtol=1e-5)
 
@@ -226,69 +218,68 @@ def test_fused_and_explicit_path_agree_forward_and_backward(kind, monkeypatch): 
 @pytest.mark.parametrize("explicit_up_to", [0, 64])
 @pytest.mark.parametrize("padded", [False, True])
 def test_causal_means_the_last_positions_and_adds_to_padding(
-    n_new, explicit_up_to, padded, monkeypatch
+    n_new, explicit_up_to, padded
 ):  # A07, A11, A12
-    monkeypatch.setattr("translate.model.attention.EXPLICIT_UP_TO", explicit_up_to)
-    attention = MultiHeadAttention(8, 8, 2)
+    attention = MultiHeadAttention(8, 2)
+    attention.explicit_up_to = explicit_up_to
     x = torch.randn(2, 5, 8)
     mask = padding_mask(torch.tensor([[0, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0) if padded else None
-    output = attend(attention, x[:, 5 - n_new :], x, mask, causal=True)
+    causal = causal_mask(n_new, 5)
+    output = attention(x[:, 5 - n_new :], x, causal if mask is None else causal & mask)
     for row in range(2):
         for i in range(5 - n_new, 5):
             real = [j for j in range(i + 1) if mask is None or mask[row, 0, 0, j]]
             if real:
-                alone = attend(attention, x[row, None, i : i + 1], x[row, None, real])
+                alone = attention(x[row, None, i : i + 1], x[row, None, real])
             else:
                 alone = attention.out_proj.bias.expand(1, 1, 8)
             assert_close(output[row, i - 5 + n_new], alone[0, 0], atol=1e-5, rtol=1e-5)
 
 
-def test_fully_masked_rows_give_zero_context_and_no_nan_in_any_gradient(monkeypatch):  # A01, A02
-    attention = MultiHeadAttention(8, 8, 2)
+def test_fully_masked_rows_give_zero_context_and_no_nan_in_any_gradient():  # A01, A02
+    attention = MultiHeadAttention(8, 2)
     x = torch.randn(2, 4, 8)
     mask = torch.tensor([[True] * 4, [False] * 4])[:, None, None, :]
-    fused, explicit = both_paths(monkeypatch, attention, x, x, mask)
+    fused, explicit = both_paths(attention, x, x, mask)
     for a, b in zip(fused, explicit, strict=True):
         assert a.isfinite().all()
         assert_close(a, b, atol=1e-5, rtol=1e-5)
     assert_close(fused[0][1], attention.out_proj.bias.expand(4, 8).detach())
-    alone, _ = both_paths(monkeypatch, attention, x[:1], x[:1], mask[:1])
+    alone, _ = both_paths(attention, x[:1], x[:1], mask[:1])
     assert_close(fused[1][:1], alone[1], atol=1e-5, rtol=1e-5)
 
 
 def test_padding_gets_exactly_no_weight_and_its_content_does_not_matter():  # A03
-    attention = MultiHeadAttention(8, 8, 2)
+    attention = MultiHeadAttention(8, 2)
     memory = torch.randn(1, 6, 8)
     mask = padding_mask(torch.tensor([[5, 5, 5, 0, 0, 0]]), 0)
     x, record = torch.randn(1, 2, 8), []
-    before = attend(attention, x, memory, mask, record)
+    before = attention(x, memory, mask, record=record)
     weights = record[0].weights
     assert weights[..., 3:].eq(0).all()
     assert_close(weights.sum(-1), torch.ones(1, 2, 2))
     memory[:, 3:] = torch.randn(1, 3, 8) * 100
-    assert torch.equal(before, attend(attention, x, memory, mask, []))
+    assert torch.equal(before, attention(x, memory, mask, record=[]))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.int64])
 def test_masks_that_are_not_boolean_are_refused(dtype):  # A05
-    attention = MultiHeadAttention(8, 8, 2)
+    attention = MultiHeadAttention(8, 2)
     x = torch.randn(1, 3, 8)
     with pytest.raises(TypeError, match="boolean"):
-        attend(attention, x, x, torch.ones(3, 3, dtype=dtype))
+        attention(x, mask=torch.ones(3, 3, dtype=dtype))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("explicit", [False, True])
-def test_half_precision_is_finite_and_padding_weighs_nothing(  # A06, A07
-    dtype, explicit, monkeypatch
-):
-    attention = MultiHeadAttention(8, 8, 2).to(dtype)
+def test_half_precision_is_finite_and_padding_weighs_nothing(dtype, explicit):  # A06, A07
+    attention = MultiHeadAttention(8, 2).to(dtype)
     x = torch.randn(2, 4, 8, dtype=dtype) * 10
     ids = torch.tensor([[0, 5, 5, 5], [5, 5, 0, 0]])  # left- and right-padded
     mask = padding_mask(ids, 0) & causal_mask(4)
     record = [] if explicit else None
-    monkeypatch.setattr("translate.model.attention.EXPLICIT_UP_TO", 0)
-    assert attend(attention, x, x, mask, record).isfinite().all()
+    attention.explicit_up_to = 0
+    assert attention(x, mask=mask, record=record).isfinite().all()
     if explicit:
         weights = record[0].weights
         assert weights.masked_select(~mask.expand_as(weights)).eq(0).all()
@@ -296,35 +287,35 @@ def test_half_precision_is_finite_and_padding_weighs_nothing(  # A06, A07
 
 @pytest.mark.parametrize("n_heads", [1, 2, 8])
 def test_scores_are_scaled_by_the_width_of_a_head(n_heads):  # A16
-    attention = MultiHeadAttention(64, 64, n_heads)
+    attention = MultiHeadAttention(64, n_heads)
     x, record = torch.randn(1, 4, 64), []
-    attend(attention, x, x, None, record)
+    attention(x, record=record)
     stages = record[0]
     outside = (stages.queries @ stages.keys.mT / math.sqrt(64 / n_heads)).softmax(-1)
     assert_close(stages.weights, outside)
 
 
 def test_each_sentence_of_a_batch_gets_its_own_mask_in_every_head():  # A15
-    attention = MultiHeadAttention(8, 8, 4)
+    attention = MultiHeadAttention(8, 4)
     x, record = torch.randn(2, 6, 8), []
     mask = padding_mask(torch.tensor([[5, 5, 5, 0, 0, 0], [5] * 6]), 0)
-    attend(attention, x, x, mask, record)
+    attention(x, mask=mask, record=record)
     assert record[0].weights[0, ..., 3:].eq(0).all()
     for row, length in ((0, 3), (1, 6)):
         alone, one = [], x[row : row + 1, :length]
-        attend(attention, one, one, None, alone)
+        attention(one, record=alone)
         both = record[0].weights[row, :, :length, :length]
         assert_close(both, alone[0].weights[0], atol=1e-5, rtol=1e-5)
 
 
 def test_equals_nn_multihead_attention_with_copied_weights():
-    ours, theirs = MultiHeadAttention(8, 8, 2), nn.MultiheadAttention(8, 2, batch_first=True)
+    ours, theirs = MultiHeadAttention(8, 2), nn.MultiheadAttention(8, 2, batch_first=True)
     copy_attention(ours, theirs)
     x = torch.randn(2, 5, 8)
     ids = torch.tensor([[5, 5, 5, 0, 0], [5] * 5])
     results = []
     for run in (
-        lambda z: attend(ours, z, z, padding_mask(ids, 0)),
+        lambda z: ours(z, mask=padding_mask(ids, 0)),
         lambda z: theirs(z, z, z, key_padding_mask=ids == 0)[0],  # there True means "ignore"
     ):
         z = x.clone().requires_grad_()
@@ -352,15 +343,15 @@ def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> N
 
 
 def test_scores_grow_with_width_and_scaling_holds_them():
-    """The lesson's reason for √K: unscaled dot products have variance K, scaled ones 1."""
+    """The lesson's reason for √d_k: unscaled dot products have variance d_k, scaled ones 1."""
     wide = torch.randn(2, 512, 256)
-    scores = score_pairs(wide[0], wide[1])
+    scores = wide[0] @ wide[1].T
     assert 200 < scores.var() < 320
-    unscaled, scaled = scores.softmax(-1), scores_to_weights(scores, 256)
+    unscaled, scaled = scores.softmax(-1), scores_to_weights(scores, 1 / 16)
     assert unscaled.max(-1).values.mean() > 0.5  # nearly one-hot: no gradient to learn from
     assert scaled.max(-1).values.mean() < 0.1
 
 
 def test_heads_must_divide_the_width():
-    with pytest.raises(ValueError, match="3 heads do not divide the width 8"):
-        MultiHeadAttention(8, 8, 3)
+    with pytest.raises(ValueError, match="n_heads 3 does not divide d_model 8"):
+        MultiHeadAttention(8, 3)

@@ -1,19 +1,18 @@
-"""Beam search: several hypotheses of each source at once; the best-scored one wins.
+"""Beam search: several hypotheses of each source at once; the one with the best score wins.
 
-B batch (sources still translated), R rows (hypotheses still running), V vocabulary.
+R running hypotheses of all sources (rows), V vocabulary.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
-from typing import Any
 
 import torch
-from torch import Tensor
 
+from translate.decoding.incremental import CachedDecoder
 from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY, normalised_score
-from translate.decoding.search import Hypothesis, Search, evaluating, least_moved
+from translate.decoding.search import Hypothesis, Search, SearchInputs, order_with_fewest_moves
 from translate.model.transformer import Transformer
 
 
@@ -21,65 +20,59 @@ from translate.model.transformer import Transformer
 class ScoredHypothesis(Hypothesis):
     """A hypothesis with the log probability of the pieces that the search chose.
 
-    Those that the prefix forces are the same in all hypotheses of a source and do not count; eos
-    does. At the limit a hypothesis has to end: where the model would rather have gone on, it is
-    not `finished`, but it has its eos and a score like all others.
+    Pieces that the prefix forces are the same in all hypotheses of a source and do not count; eos
+    does. At the limit a hypothesis has to end: where another piece would have been more probable
+    than eos, the hypothesis is not `finished`, but it has its eos and a score like all others.
     """
 
     log_probability: float = 0.0
-    score: float = 0.0  # when it has ended
+    score: float = 0.0  # once it has ended
     row: int = 0  # in the decoder, while it runs
 
-    def chosen(self, length: int) -> int:
-        """How many pieces have been chosen when there are `length` ids and eos."""
+    def chosen_pieces(self, length: int) -> int:
+        """How many pieces the search has chosen when there are `length` ids and eos."""
         return length + 1 - len(self.prefix.pieces)
 
 
 @dataclass
 class Beam:
-    """The hypotheses of one source; at most N in all."""
+    """The hypotheses of one source, at most N in all."""
 
     running: list[ScoredHypothesis]
     ended: list[ScoredHypothesis] = field(default_factory=list)  # best score first
 
 
 class BeamSearch(Search):
-    """Follows the N likeliest hypotheses of each source, for all sources of a batch at once.
+    """Follows the N most probable hypotheses of each source, for all sources of a batch at once.
 
-    At every step all continuations of a source's running hypotheses compete, eos among them; the
-    likeliest stay. One that ends keeps its place, so the others go on in a beam that is narrower
-    by one, and N = 1 is greedy search. Of those that ended the one with the best score wins:
-
-        score = log probability / pieces ** length_penalty
-
-    with eos among the pieces and natural logarithms (the first rule of Wu et al. 2016, section 7;
-    their second adds 5 to the length). 0 compares sums, which favours short outputs; 1 compares
-    what a piece costs on average.
+    At every step all continuations of a source's running hypotheses compete, eos among them, and
+    the most probable ones stay. A hypothesis that ends keeps its place, so the others continue in
+    a beam that is narrower by one, and N = 1 is greedy search. Of the ended hypotheses the one
+    with the best `normalised_score` wins.
 
     A source is done as soon as nothing better can follow. A running hypothesis has log
-    probability s <= 0 and can only lose, s' <= s, and it has at most L pieces when it ends: its
-    limit, a piece for each character of the prefix that is still to come, and eos. As
-    s' / n ** a <= s / n ** a <= s / L ** a for all n <= L, it never scores more than
-    s / L ** length_penalty. What cannot surpass the worst of the `wanted` best is dropped: all
-    that might have followed from it is no better, and likelier hypotheses had their place before
-    it anyway.
+    probability s <= 0 and can only lose, s' <= s, and when it ends it has at most L pieces: its
+    limit, one piece for each character of the prefix that is still to come, and eos. As
+    s' / n ** a <= s / n ** a <= s / L ** a for all n <= L, it never scores more than s / L ** a,
+    where a is the length penalty. A hypothesis that cannot surpass the worst of the `wanted` best
+    is dropped.
     """
+
+    _decoder: CachedDecoder
 
     def __init__(
         self,
         model: Transformer,
-        src: Tensor,
+        inputs: SearchInputs,
         *,
         beam: int,
         length_penalty: float,
         wanted: int = 1,
-        **options: Any,
     ) -> None:
-        """Args: those of `Search`, and
-
+        """Args:
         beam: N, from 1 to `MAX_BEAM`.
         length_penalty: from 0 to `MAX_LENGTH_PENALTY`.
-        wanted: so many of the best hypotheses have to be certain, at most N.
+        wanted: how many of the best hypotheses have to be certain, at most N.
         """
         if not 1 <= beam <= MAX_BEAM:
             raise ValueError(f"beam must lie in [1, {MAX_BEAM}], not {beam}")
@@ -87,32 +80,33 @@ class BeamSearch(Search):
             raise ValueError(
                 f"length_penalty must lie in [0, {MAX_LENGTH_PENALTY}], not {length_penalty}"
             )
-        super().__init__(model, src, beam=beam, **options)
-        if self._eos_id in options["never"]:
-            raise ValueError(f"a beam search has to end, but never={options['never']} has eos")
+        if inputs.eos_id in inputs.never:
+            raise ValueError(f"a beam search has to end, but never={inputs.never} contains eos")
+        super().__init__(model, inputs, beam=beam)
         self._width, self._length_penalty, self._wanted = beam, length_penalty, wanted
-        self.running = [
+        running = [
             ScoredHypothesis(**vars(hypothesis), row=row)
             for row, hypothesis in enumerate(self.hypotheses)
         ]
-        self.beams = [Beam([hypothesis]) for hypothesis in self.running]
+        self.running: list[ScoredHypothesis] = running
+        self.beams = [Beam([hypothesis]) for hypothesis in running]
         self._active = list(self.beams)
 
     def run(self) -> list[list[ScoredHypothesis]]:
-        """Search to the end; for each source what has ended, the best score first."""
+        """Search to the end; return the ended hypotheses of each source, best score first."""
         while self._active:
             self.advance()
         return [beam.ended for beam in self.beams]
 
+    @torch.inference_mode()
     def advance(self) -> None:
-        """One piece more for every running hypothesis."""
-        with evaluating(self._decoder.model):
-            log_probs = self._decoder.step(self._new)  # (R, V), so large that it exists only once
-            torch.log_softmax(log_probs, dim=-1, out=log_probs)
-            ends = log_probs[:, self._eos_id].tolist()
-            self._hold_to_prefixes(log_probs)
-            best = log_probs.topk(min(self._width, log_probs.shape[1]))  # (R, N)
-            values, pieces = best.values.tolist(), best.indices.tolist()
+        """Add one piece to every running hypothesis."""
+        log_probs = self._next_logits()  # (R, V), so large that it exists only once
+        torch.log_softmax(log_probs, dim=-1, out=log_probs)
+        ends = log_probs[:, self._eos_id].tolist()
+        self._apply_prefixes(log_probs)
+        best = log_probs.topk(min(self._width, log_probs.shape[1]))  # (R, N)
+        values, pieces = best.values.tolist(), best.indices.tolist()
         for beam in self._active:
             first = beam.running[0]
             if first.forced:
@@ -126,8 +120,11 @@ class BeamSearch(Search):
     ) -> None:
         """Choose among the continuations of one source's hypotheses.
 
-        values, pieces: each row's likeliest, R times N.
-        ends: the log probability of eos in each row, R.
+        Args:
+            beam: the hypotheses of that source.
+            values: log probabilities of each row's most probable pieces, R lists of N.
+            pieces: those pieces.
+            ends: log probability of eos in each row, R.
         """
         candidates = []
         for hypothesis in beam.running:
@@ -135,11 +132,11 @@ class BeamSearch(Search):
             if len(hypothesis.ids) == hypothesis.end:
                 offered = [(ends[row], self._eos_id)]
             else:
-                offered = zip(values[row], pieces[row], strict=True)
+                offered = list(zip(values[row], pieces[row], strict=True))
             candidates += [
                 (hypothesis.log_probability + value, piece, hypothesis)
                 for value, piece in offered
-                if value != -torch.inf  # not what the prefix rules out
+                if value != -torch.inf  # ruled out by the prefix
             ]
         candidates.sort(key=itemgetter(0), reverse=True)
         beam.running = []
@@ -162,22 +159,22 @@ class BeamSearch(Search):
             beam.running = [each for each in beam.running if self._best_possible(each) > to_beat]
 
     def _score(self, hypothesis: ScoredHypothesis, length: int) -> float:
-        return normalised_score(
-            hypothesis.log_probability, hypothesis.chosen(length), self._length_penalty
-        )
+        pieces = hypothesis.chosen_pieces(length)
+        return normalised_score(hypothesis.log_probability, pieces, self._length_penalty)
 
     def _best_possible(self, hypothesis: ScoredHypothesis) -> float:
-        """No continuation can have a better score: see the class."""
+        """No continuation can have a better score; the reason is in the class docstring."""
         longest = min(hypothesis.end + len(hypothesis.rest), self._longest)
         return self._score(hypothesis, longest)
 
     def _regroup(self) -> None:
-        """Give every running hypothesis a row, and as few as can a new one."""
+        """Give every running hypothesis a row; as many as possible keep theirs."""
         staying = [source for source, beam in enumerate(self._active) if beam.running]
-        sources = [staying[i] for i in least_moved(staying)]
+        sources = [staying[i] for i in order_with_fewest_moves(staying)]
         self._active = [self._active[source] for source in sources]
         running = [hypothesis for beam in self._active for hypothesis in beam.running]
-        self.running = [running[i] for i in least_moved([each.row for each in running])]
+        order = order_with_fewest_moves([hypothesis.row for hypothesis in running])
+        self.running = [running[i] for i in order]
         self._new = [hypothesis.ids[-1:] for hypothesis in self.running]
         if not self.running:
             return
@@ -185,5 +182,4 @@ class BeamSearch(Search):
         for row, hypothesis in enumerate(self.running):
             hypothesis.row = row
         groups = [[hypothesis.row for hypothesis in beam.running] for beam in self._active]
-        with evaluating(self._decoder.model):
-            self._decoder.regroup(rows, sources, groups)
+        self._decoder.regroup(rows, sources, groups)

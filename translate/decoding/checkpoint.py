@@ -2,12 +2,13 @@
 
 The file is the checkpoint that training writes. Decoding needs two of its entries:
 
-    checkpoint["state_dict"]   the weights, each name behind "model."
+    checkpoint["state_dict"]   the weights, each name with "model." in front
     checkpoint["translate"]    what `checkpoint_entry` returns
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,11 +22,21 @@ from translate.errors import UserError
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.tokenizer import Tokenizer
 
-FORMAT = 1
+FORMAT = 2
+
+# Names of weights in format 1 and what they are called now; one row per pattern, the first fits.
+_FORMAT_1_NAMES = (
+    (r"(encoder\.\d+)\.attention\.", r"\1.self_attention.sublayer."),
+    (r"(encoder\.\d+)\.attention_residual\.", r"\1.self_attention."),
+    (r"(decoder\.\d+)\.(self|cross)_attention\.", r"\1.\2_attention.sublayer."),
+    (r"(decoder\.\d+)\.(self|cross)_residual\.", r"\1.\2_attention."),
+    (r"\.feed_forward\.(\d)", r".feed_forward.sublayer.\1"),
+    (r"\.feed_forward_residual\.", r".feed_forward."),
+)
 
 
 @dataclass(frozen=True)
-class Bundle:
+class TrainedModel:
     """A model in evaluation mode, the tokenizer it was trained with, and where both came from."""
 
     model: Transformer
@@ -44,8 +55,8 @@ def checkpoint_entry(config: TransformerConfig, tokenizer: Tokenizer) -> dict[st
     }
 
 
-def load_bundle(path: str | Path) -> Bundle:
-    """Read a checkpoint onto the CPU, wherever it was written, executing nothing in it.
+def load_checkpoint(path: str | Path) -> TrainedModel:
+    """Read a checkpoint onto the CPU, whatever device wrote it; nothing in it is executed.
 
     Raises:
         UserError: not one of our checkpoints, damaged, or weights, config and tokenizer that do
@@ -56,30 +67,42 @@ def load_bundle(path: str | Path) -> Bundle:
     entry = checkpoint.get("translate") if isinstance(checkpoint, dict) else None
     if not isinstance(entry, dict) or not isinstance(checkpoint.get("state_dict"), dict):
         raise UserError(f"{path}: a PyTorch file, but no checkpoint written by `translate fit`")
-    if entry.get("format") != FORMAT:
+    if entry.get("format") not in (1, FORMAT):
         raise UserError(
             f"{path}: checkpoint format {entry.get('format')}, but this version of translate "
-            f"({translate.__version__}) reads format {FORMAT}; "
+            f"({translate.__version__}) reads formats 1 to {FORMAT}; "
             f"use the version that wrote it ({entry.get('translate_version')})"
         )
     config = _config(path, entry.get("config"))
     tokenizer = _tokenizer(path, entry, config)
     model = Transformer(config)
-    model.load_state_dict(_weights(path, checkpoint["state_dict"], model))
-    return Bundle(model.eval(), tokenizer, path)
+    stored = checkpoint["state_dict"]
+    if entry["format"] == 1:
+        stored = {_renamed(name): tensor for name, tensor in stored.items()}
+    model.load_state_dict(_weights(path, stored, model))
+    return TrainedModel(model.eval(), tokenizer, path)
+
+
+def _renamed(name: str) -> str:
+    """What a weight of format 1 is called now."""
+    for old, new in _FORMAT_1_NAMES:
+        name, found = re.subn(old, new, name, count=1)
+        if found:
+            break
+    return name
 
 
 def _read(path: Path) -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about odd pickles, which are refused anyway
+            warnings.simplefilter("ignore")  # about unusual pickles, which are refused anyway
             return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise UserError(f"cannot read the model {path}: {error.strerror or error}") from None
     except Exception:  # a damaged file makes torch and pickle raise nearly anything
         raise UserError(
-            f"{path}: not a checkpoint, a damaged one, or one with more in it than numbers and "
-            "text; nothing in it was executed. Give a .ckpt file that `translate fit` wrote"
+            f"{path}: not a checkpoint, damaged, or containing more than numbers and text; nothing "
+            "in it was executed. Give a .ckpt file that `translate fit` wrote"
         ) from None
 
 
@@ -118,7 +141,7 @@ def _tokenizer(path: Path, entry: dict[str, Any], config: TransformerConfig) -> 
 
 def _weights(path: Path, stored: dict[str, Any], model: Transformer) -> dict[str, Tensor]:
     """The model's tensors under their own names; UserError unless they are exactly those."""
-    # torch.compile and data-parallel wrappers put a part of their own into every name.
+    # torch.compile and data-parallel wrappers insert their own part into every name.
     wrappers = {"_orig_mod", "module"}
     found = {
         ".".join(part for part in name.split(".") if part not in wrappers): tensor
@@ -149,14 +172,14 @@ def _shape(shape: torch.Size | None) -> str:
 
 
 def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Path:
-    """The checkpoint meant by `given`: a file, or a checkpoints, version or run folder.
+    """Return the checkpoint at `given`: a file, or a checkpoints, version or run folder.
 
     In a folder, best.ckpt comes before last.ckpt. Of a run's versions the newest finished one is
-    taken (training ends by writing result.json), or else the newest with a checkpoint. Without
-    `given` it is the newest finished run under `runs`.
+    taken (training ends by writing result.json), otherwise the newest one with a checkpoint.
+    Without `given`, it is the newest finished run under `runs`.
 
     Raises:
-        UserError: nothing there, with what to do.
+        UserError: nothing there.
     """
     place = runs if given is None else Path(given).expanduser()
     if place.is_file():

@@ -1,170 +1,217 @@
-"""Decoding with a memory: keys and values that later positions need again are kept.
+"""The decoder at work, one piece at a time: `CachedDecoder`, and `PlainDecoder`, its test oracle.
 
-Written in place, so it is for inference only: nothing can be differentiated through it.
+A decoder reads the newest pieces of each hypothesis and returns the logits of the next piece. Both
+give the same logits. The plain one reads the whole prefix again at each step; the cached one keeps
+the keys and values of earlier positions and computes the new positions only. For inference only:
+the cache is written in place, so nothing can be differentiated through it.
 
-B batch, S source length, N new target positions, T_max most target positions, D d_model, H heads,
-K head dim. In a beam search R hypotheses of B sources, at most W of one source; otherwise R = B.
+R hypotheses (rows), B sources, S source length, N new target positions, T_max longest target,
+D d_model, H heads, d_k head width, V vocabulary. In greedy search R = B; in beam search each source
+has up to W hypotheses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from translate.model.attention import project, side_by_side
-from translate.model.layers import DecoderBlock, Residual
+from translate.model.layers import AttentionRecord, DecoderBlock, Residual
+from translate.model.masks import causal_mask
+from translate.model.transformer import Transformer
 
 
-class Seats(NamedTuple):
-    """Where the hypotheses of one source sit side by side, W seats a source.
+class Decoder(Protocol):
+    """What a search needs."""
 
-    Side by side they are W positions that look at the same memory, which so exists once a source.
-    """
+    device: torch.device
 
-    rows: Tensor  # (B, W), who sits where; in an empty seat anyone
-    places: Tensor  # (R,), the seat of each row, counted through all sources
-
-
-class LayerCache:
-    """Keys and values of one decoder layer, so that no position is projected twice.
-
-    Args:
-        block: the layer.
-        memory: keys and values of the source for its cross-attention, (2, B, H, S, K).
-        room: where those of the target go, (2, T_max, R, H, K), filled from the front: what a step
-            adds lies in one piece.
-    """
-
-    def __init__(self, block: DecoderBlock, memory: Tensor, room: Tensor) -> None:
-        self.block = block
-        self.memory = memory
-        self.room = room
-        self.length = 0
-        attention = block.self_attention
-        self._weight = side_by_side(attention.W_query, attention.W_key, attention.W_value)
-
-    def extend(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Project N new positions (B, N, D); returns their queries (B, H, N, K), and the keys and
-        the values of all positions so far, views (B, H, length, K)."""
-        *_, n_heads, head_dim = self.room.shape
-        queries, *keys_values = project(x, self._weight, n_heads, head_dim)
-        start, self.length = self.length, self.length + x.shape[1]
-        for room, new in zip(self.room, keys_values, strict=True):  # (T_max, B, H, K), (B, H, N, K)
-            room[start : self.length] = new.permute(2, 0, 1, 3)
-        keys, values = self._so_far()
-        return queries, keys, values
-
-    def _so_far(self) -> Tensor:
-        """Keys and values of all positions so far: a view (2, R, H, length, K)."""
-        return self.room[:, : self.length].permute(0, 2, 3, 1, 4)
-
-    def step(self, x: Tensor, src_mask: Tensor | None, seats: Seats | None = None) -> Tensor:
-        """One new position of each row: (R, D) -> (R, D).
-
-        The operations of `DecoderBlock.forward`, written in a row: for a single position calls of
-        modules cost as much as the arithmetic.
-        """
-        block, (_, _, rows, n_heads, head_dim) = self.block, self.room.shape
-
-        y = _before(block.self_residual, x)
-        projected = F.linear(y, self._weight).view(rows, 3, n_heads, head_dim)
-        self.room[:, self.length] = projected[:, 1:].transpose(0, 1)
-        self.length += 1
-        keys, values = self._so_far()
-        queries = projected[:, 0].unsqueeze(2)
-        context = F.scaled_dot_product_attention(queries, keys, values)  # (R, H, 1, K)
-        out = block.self_attention.out_proj
-        x = _after(block.self_residual, x, F.linear(context.flatten(1), out.weight, out.bias))
-
-        y = _before(block.cross_residual, x)
-        attention, (keys, values) = block.cross_attention, self.memory
-        queries = F.linear(y, attention.W_query.weight).view(rows, n_heads, 1, head_dim)
-        if seats is not None:  # (R, H, 1, K) -> (B, H, W, K)
-            queries = queries[seats.rows].squeeze(3).transpose(1, 2)
-        context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=src_mask)
-        if seats is not None:  # and back
-            context = context.transpose(1, 2).flatten(0, 1)[seats.places]
-        out = attention.out_proj
-        x = _after(block.cross_residual, x, F.linear(context.flatten(1), out.weight, out.bias))
-
-        y = _before(block.feed_forward_residual, x)
-        first, _, last = block.feed_forward
-        y = F.linear(y, first.weight, first.bias).relu_()
-        return _after(block.feed_forward_residual, x, F.linear(y, last.weight, last.bias))
-
-
-def _before(residual: Residual, x: Tensor) -> Tensor:
-    return _normalised(residual, x) if residual.norm_first else x
-
-
-def _after(residual: Residual, x: Tensor, branch: Tensor) -> Tensor:
-    return branch.add_(x) if residual.norm_first else _normalised(residual, branch.add_(x))
-
-
-def _normalised(residual: Residual, x: Tensor) -> Tensor:
-    norm = residual.norm
-    return torch.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
-
-
-class DecoderCache:
-    """One `LayerCache` a decoder layer, all of the same length.
-
-    Args:
-        blocks: the layers.
-        memory: keys and values of the source in every layer, (layers, 2, B, H, S, K).
-        max_length: T_max; the room for that many target positions is allocated once.
-        beam: W, for at most so many hypotheses a source. It starts with one.
-    """
-
-    def __init__(
-        self, blocks: Sequence[DecoderBlock], memory: Tensor, max_length: int, beam: int = 1
-    ) -> None:
-        layers, two, sources, n_heads, _, head_dim = memory.shape
-        self._memory = memory
-        self._room = memory.new_empty(layers, two, max_length, sources * beam, n_heads, head_dim)
-        self._seats: Seats | None = None  # None: row i is the one hypothesis of source i
-        self.layers = [
-            LayerCache(block, memory[i], self._room[i, :, :, :sources])
-            for i, block in enumerate(blocks)
-        ]
-
-    @property
-    def length(self) -> int:
-        """Target positions decoded so far."""
-        return self.layers[0].length
-
-    def step(self, x: Tensor, src_mask: Tensor | None) -> Tensor:
-        """One new position of each row through all layers: (R, D) -> (R, D)."""
-        for layer in self.layers:
-            x = layer.step(x, src_mask, self._seats)
-        return x
+    def step(self, pieces: Sequence[Sequence[int]]) -> Tensor:
+        """Read the N newest pieces of each hypothesis, (R, N); return the logits (R, V) of the
+        piece that follows."""
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Go on with these rows of the batch, in this order. Only rows that move are copied."""
-        self.regroup(rows, rows)
+        """Continue with these rows only, in this order; row i is one hypothesis of source i."""
+
+
+class PlainDecoder:
+    """Reads the whole prefix again at each step, and keeps the attention of the latest step.
+
+    Args:
+        model: in evaluation mode.
+        src: (R, S), one row per hypothesis.
+    """
+
+    def __init__(self, model: Transformer, src: Tensor) -> None:
+        self.model, self.src, self.device = model, src, src.device
+        self.prefix = src.new_empty(len(src), 0)  # (R, T), what was read so far
+        self.record = AttentionRecord()
+
+    @torch.inference_mode()
+    def step(self, pieces: Sequence[Sequence[int]]) -> Tensor:
+        """See `Decoder`."""
+        self.prefix = torch.cat((self.prefix, torch.tensor(pieces, device=self.device)), dim=1)
+        self.record = AttentionRecord()
+        memory, src_mask = self.model.encode(self.src, self.record)
+        hidden = self.model.decode(self.prefix, memory, src_mask, self.record)
+        return self.model.logits(hidden[:, -1])
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """See `Decoder`."""
+        self.src, self.prefix = self.src[list(rows)], self.prefix[list(rows)]
+
+
+class Slots(NamedTuple):
+    """The hypotheses of each source, side by side: W slots per source.
+
+    To the cross-attention they are W positions that attend to the same memory, so the memory is
+    stored once per source and not once per hypothesis.
+    """
+
+    rows: Tensor  # (B, W), the row in each slot; an unused slot holds an arbitrary row
+    slot_of_row: Tensor  # (R,), counted through all sources
+
+
+class CachedBlock:
+    """One decoder block with the keys and values that later positions need again.
+
+    Args:
+        block: the layer, in evaluation mode.
+        memory: keys and values of the source for the cross-attention, (2, B, H, S, d_k).
+        cache: room for keys and values of the target, (2, T_max, R, H, d_k), filled from the
+            front: what one step adds is contiguous.
+    """
+
+    def __init__(self, block: DecoderBlock, memory: Tensor, cache: Tensor) -> None:
+        self.block, self.memory, self.cache = block, memory, cache
+        attention = block.self_attention.sublayer
+        matrices = (attention.W_query, attention.W_key, attention.W_value)
+        # One product instead of three: for a single position each call costs as much as its work.
+        self.projection = torch.cat([matrix.weight for matrix in matrices])  # (3 D, D)
+
+    def step(self, x: Tensor, start: int, src_mask: Tensor | None, slots: Slots | None) -> Tensor:
+        """The N positions from `start` on: (R, N, D) -> (R, N, D), as `DecoderBlock` computes."""
+        rows, n_new, _ = x.shape
+        *_, n_heads, d_k = self.cache.shape
+        end = start + n_new
+
+        def attend_to_target(y: Tensor) -> Tensor:
+            projected = F.linear(y, self.projection).view(rows, n_new, 3, n_heads, d_k)
+            queries = projected[:, :, 0].transpose(1, 2)  # (R, H, N, d_k)
+            self.cache[:, start:end] = projected[:, :, 1:].permute(2, 1, 0, 3, 4)
+            keys, values = self.cache[:, :end].permute(0, 2, 3, 1, 4)  # (R, H, end, d_k) each
+            mask = None if n_new == 1 else causal_mask(n_new, end, device=x.device)
+            context = F.scaled_dot_product_attention(queries, keys, values, mask)
+            return self.block.self_attention.sublayer.out_proj(context.transpose(1, 2).flatten(-2))
+
+        def attend_to_memory(y: Tensor) -> Tensor:
+            attention = self.block.cross_attention.sublayer
+            queries = attention.split_heads(attention.W_query(y))  # (R, H, N, d_k)
+            if slots is not None:  # (R, H, 1, d_k) -> (B, H, W, d_k)
+                queries = queries[slots.rows].squeeze(3).transpose(1, 2)
+            context = F.scaled_dot_product_attention(queries, *self.memory, src_mask)
+            if slots is not None:  # and back
+                context = context.transpose(1, 2).flatten(0, 1)[slots.slot_of_row].unsqueeze(2)
+            return attention.out_proj(attention.merge_heads(context))
+
+        x = _with_residual(self.block.self_attention, x, attend_to_target)
+        x = _with_residual(self.block.cross_attention, x, attend_to_memory)
+        return self.block.feed_forward(x)
+
+
+def _with_residual(residual: Residual, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    """`Residual.forward` in evaluation mode, around another way to compute the sublayer."""
+    if residual.norm_first:
+        return x + sublayer(residual.norm(x))
+    return residual.norm(x + sublayer(x))
+
+
+class CachedDecoder:
+    """Computes each position once.
+
+    Args:
+        model: in evaluation mode.
+        src: (B, S); each source starts with one hypothesis.
+        max_length: T_max, target positions with bos; the cache is allocated once.
+        beam: W, the most hypotheses of one source.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, model: Transformer, src: Tensor, *, max_length: int, beam: int = 1) -> None:
+        self.model, self.device = model, src.device
+        memory, src_mask = model.encode(src)
+        self.src_mask = None if src_mask.all() else src_mask  # no mask is the cheapest one
+        attentions = [block.cross_attention.sublayer for block in model.decoder]
+        # Keys and values of all layers, (layers, 2, B, H, S, d_k): selecting rows is one operation.
+        self.memory = torch.stack(
+            [
+                torch.stack([a.split_heads(a.W_key(memory)), a.split_heads(a.W_value(memory))])
+                for a in attentions
+            ]
+        )
+        layers, two, sources, n_heads, _, d_k = self.memory.shape
+        self.cache = memory.new_empty(layers, two, max_length, sources * beam, n_heads, d_k)
+        self.length = 0  # target positions read so far
+        self.slots: Slots | None = None  # None: row i is the one hypothesis of source i
+        self.blocks = [
+            CachedBlock(block, self.memory[i], self.cache[i, :, :, :sources])
+            for i, block in enumerate(model.decoder)
+        ]
+
+    @torch.inference_mode()
+    def step(self, pieces: Sequence[Sequence[int]]) -> Tensor:
+        """See `Decoder`. After `regroup`, N must be 1."""
+        tgt_in = torch.tensor(pieces, device=self.device)
+        x = self.model.embed(tgt_in, start=self.length)
+        for block in self.blocks:
+            x = block.step(x, self.length, self.src_mask, self.slots)
+        self.length += tgt_in.shape[1]
+        return self.model.logits(self.model.decoder_norm(x[:, -1]))
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """See `Decoder`. Only rows that move are copied."""
+        self._move(rows, rows)
 
     def regroup(
-        self, rows: Sequence[int], sources: Sequence[int], seats: Seats | None = None
+        self, rows: Sequence[int], sources: Sequence[int], groups: Sequence[Sequence[int]]
     ) -> None:
-        """Row i goes on where `rows[i]` was, source i is what `sources[i]` was; only those that
-        move are copied. A row may occur several times: hypotheses that part."""
-        _move(self._room[:, :, : self.length], 3, rows)
-        _move(self._memory, 2, sources)
-        self._seats = seats
-        for i, layer in enumerate(self.layers):
-            layer.memory = self._memory[i, :, : len(sources)]
-            layer.room = self._room[i, :, :, : len(rows)]
+        """Continue with `rows` and `sources`, for beam search.
+
+        Args:
+            rows: row i continues hypothesis `rows[i]`; a row occurs several times where
+                hypotheses share their beginning.
+            sources: source i is what source `sources[i]` was.
+            groups: the new rows of each source.
+        """
+        width = max(map(len, groups))
+        padded = [[*group, *group[:1] * (width - len(group))] for group in groups]
+        slot_of_row = [0] * len(rows)
+        for source, group in enumerate(groups):
+            for slot, row in enumerate(group):
+                slot_of_row[row] = source * width + slot
+        self.slots = Slots(
+            torch.tensor(padded, device=self.device), torch.tensor(slot_of_row, device=self.device)
+        )
+        self._move(rows, sources)
+
+    @torch.inference_mode()
+    def _move(self, rows: Sequence[int], sources: Sequence[int]) -> None:
+        _move_rows(self.cache[:, :, : self.length], 3, rows)
+        _move_rows(self.memory, 2, sources)
+        for i, block in enumerate(self.blocks):
+            block.memory = self.memory[i, :, : len(sources)]
+            block.cache = self.cache[i, :, :, : len(rows)]
+        if self.src_mask is not None:
+            self.src_mask = self.src_mask[list(sources)]
 
 
-def _move(stored: Tensor, dim: int, rows: Sequence[int]) -> None:
-    """Row i of dimension `dim` becomes what `rows[i]` was."""
-    places = [place for place, row in enumerate(rows) if row != place]
-    if places:
-        moved = [rows[place] for place in places]
-        # Half the time of assigning by a list of indices.
-        where, whence = torch.tensor([places, moved], device=stored.device)
-        stored.index_copy_(dim, where, stored.index_select(dim, whence))
+def _move_rows(stored: Tensor, dim: int, rows: Sequence[int]) -> None:
+    """In dimension `dim`, row i becomes what row `rows[i]` was."""
+    moved = [(new, old) for new, old in enumerate(rows) if old != new]
+    if moved:
+        new, old = torch.tensor(moved, device=stored.device).unbind(1)
+        # Takes half the time of assigning through a list of indices.
+        stored.index_copy_(dim, new, stored.index_select(dim, old))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -13,23 +12,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@contextmanager
-def threads_of(count: int) -> Iterator[None]:
-    """Every operation on `count` threads inside."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def in_parallel(
-    work: Callable[[Item], Result], items: Sequence[Item], workers: int, threads: int = 1
+    work: Callable[[Item], Result], items: Sequence[Item], workers: int
 ) -> list[Result]:
-    """`work` of each item, in order, on `threads` threads each. PyTorch lets go of Python's lock
-    while it computes."""
-    with threads_of(threads):
+    """Return `work` of each item, in order, with `workers` items at a time.
+
+    Each item has one thread: matrices of a single position are so small that several threads
+    would mostly wait for each other. PyTorch releases Python's lock while it computes.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
         if workers == 1 or len(items) <= 1:
             return [work(item) for item in items]
         pool = ThreadPoolExecutor(workers)
@@ -37,3 +30,5 @@ def in_parallel(
             return list(pool.map(work, items))
         finally:
             pool.shutdown(cancel_futures=True)
+    finally:
+        torch.set_num_threads(before)

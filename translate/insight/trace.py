@@ -136,25 +136,24 @@ def model_trace(
     device = model.embedding.weight.device
     src = torch.tensor([[*source, tokenizer.eos_id]], device=device)
     tgt_in = torch.tensor([[tokenizer.bos_id, *target]], device=device)
-    block = (model.encoder if kind == "encoder" else model.decoder)[layer]
-    prefix = {"encoder": "", "decoder": "self_", "cross": "cross_"}[kind]
-    attention = getattr(block, f"{prefix}attention")
-    residual = getattr(block, f"{prefix or 'attention_'}residual")
-    entered: list[Tensor] = []
-    hook = residual.register_forward_pre_hook(lambda _, args: entered.append(args[0]))
     record = AttentionRecord()
-    try:
-        memory, src_mask = model.encode(src, record)
-        model.decode(tgt_in, memory, src_mask, record=record)
-    finally:
-        hook.remove()
-    x = (residual.norm(entered[0]) if residual.norm_first else entered[0])[0]  # (T, d_in)
-    columns = range(head * attention.head_dim, (head + 1) * attention.head_dim)
+    memory, src_mask = model.encode(src, record)
+    model.decode(tgt_in, memory, src_mask, record)
+    if kind == "encoder":
+        residual, recorded = model.encoder[layer].self_attention, record.encoder[layer]
+    elif kind == "decoder":
+        residual, recorded = model.decoder[layer].self_attention, record.decoder[layer]
+    else:
+        residual, recorded = model.decoder[layer].cross_attention, record.cross[layer]
+    attention = residual.sublayer
+    x = recorded.x[0]  # (T, d_in)
+    d_k = len(x[0]) // attention.n_heads
+    columns = slice(head * d_k, (head + 1) * d_k)
     matrices = tuple(
         matrix.weight[columns].T  # nn.Linear keeps the transposed matrix
         for matrix in (attention.W_query, attention.W_key, attention.W_value)
     )
-    stages = Stages(*(stage[0, head] for stage in getattr(record, kind)[layer]))
+    stages = Stages(x, *(stage[0, head] for stage in recorded[1:]))
     sources, targets = (piece_names(tokenizer, ids[0].tolist()) for ids in (src, tgt_in))
     return Trace(
         rows=sources if kind == "encoder" else targets,
@@ -217,8 +216,6 @@ def run_stages(
     x: Tensor,
     memory: Tensor | None = None,
     mask: Tensor | None = None,
-    *,
-    causal: bool = False,
 ) -> dict[str, Tensor]:
     """Every stage of an attention over `x`, and of several heads what is made of them ("output").
 
@@ -227,11 +224,8 @@ def run_stages(
     """
     if isinstance(attention, SelfAttention):
         return attention.stages(x, mask)._asdict()
-    queries, keys, values = attention.queries_keys_values(x)
-    if memory is not None:
-        _, keys, values = attention.queries_keys_values(memory)
     record: list[Stages] = []
-    output = attention(queries, keys, values, mask, causal=causal, record=record)
+    output = attention(x, memory, mask, record=record)
     return {**record[0]._asdict(), "output": output}
 
 

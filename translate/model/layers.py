@@ -6,101 +6,67 @@ B batch, S source length, T target length, D d_model.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from translate.model.attention import MultiHeadAttention, Stages
+from translate.model.dropout import Dropout
+
+
+@dataclass
+class AttentionRecord:
+    """The stages of every attention in one forward pass, one entry per layer."""
+
+    encoder: list[Stages] = field(default_factory=list)  # weights (B, H, S, S)
+    decoder: list[Stages] = field(default_factory=list)  # weights (B, H, T, T)
+    cross: list[Stages] = field(default_factory=list)  # weights (B, H, T, S)
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """Position codes (length, D): sines in the even columns, cosines in the odd ones.
+    """Return position codes (length, D): sines in the even columns, cosines in the odd ones.
 
-    Column pair i turns with wavelength 2π · 10000^(2i/D) (Vaswani et al. 2017, section 3.5).
-    Nothing to learn, so every position up to `length` works, also those never seen in training.
+    Column pair i has wavelength 2π · 10000^(2i/D) (Vaswani et al. 2017, section 3.5). There is
+    nothing to learn, so every position up to `length` works, also those never seen in training.
     """
-    positions = torch.arange(length, dtype=torch.float32)[:, None]  # (length, 1)
+    positions = torch.arange(length, dtype=torch.float32)[:, None]  # (L, 1)
     rates = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10_000.0) / d_model))  # (D / 2,)
-    angles = positions * rates  # (length, 1) * (D / 2,) -> (length, D / 2)
+    angles = positions * rates  # (L, 1) * (D / 2,) -> (L, D / 2)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # (length, D)
 
 
 class FeedForward(nn.Sequential):
-    """The same two-layer network at every position: D -> d_ff -> D, ReLU between."""
+    """The same two-layer network at every position: D -> d_ff -> D, with ReLU between."""
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
 
 
-class _Randomness(threading.local):
-    generator: torch.Generator | None = None  # PyTorch's own
-
-
-_randomness = _Randomness()
-
-
-@contextmanager
-def drawing_from(seed: int) -> Iterator[None]:
-    """Dropout masks of this thread come from a generator of its own: several threads drawing from
-    one would share its numbers differently every time."""
-    _randomness.generator = torch.Generator().manual_seed(seed)
-    try:
-        yield
-    finally:
-        _randomness.generator = None
-
-
-class Dropout(nn.Module):
-    """Zeroes a share of the elements while training; the rest grow to keep the expectation.
-
-    The same as ``nn.Dropout`` with masks that cost a tenth: each element is decided by 8 random
-    bits, drawn 64 at a time, instead of by a random number of its own. So the share is a
-    multiple of 1/256, the nearest one to `p`; what is kept is scaled by exactly that.
-
-    `onto` is a tensor of the shape of `x` to which the result is added in the same pass.
-    """
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.of_256 = min(round(p * 256), 255)
-
-    def forward(self, x: Tensor, onto: Tensor | None = None) -> Tensor:
-        if not self.training or self.of_256 == 0:
-            return x if onto is None else onto + x
-        words = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device)
-        # All 64 bits, the sign's too.
-        words.random_(torch.iinfo(torch.int64).min, None, generator=_randomness.generator)
-        bits = words.view(torch.uint8)[: x.numel()].view(x.shape)
-        kept = torch.ge(bits, self.of_256, out=torch.empty_like(x, requires_grad=False))
-        scale = 256 / (256 - self.of_256)
-        if onto is None:
-            return x * kept.mul_(scale)
-        return torch.addcmul(onto, x, kept, value=scale)
-
-
 class Residual(nn.Module):
-    """The residual pathway around one sublayer: x (B, T, D) -> (B, T, D).
+    """A sublayer with its residual connection, LayerNorm and dropout: (B, T, D) -> (B, T, D).
 
     pre-norm   x + dropout(sublayer(norm(x)))     the path from loss to input is a plain sum
     post-norm  norm(x + dropout(sublayer(x)))     as in Vaswani et al. 2017; needs warmup
 
     Pre-norm is the default: its gradient reaches the lowest layer undamped, so training is
-    stable at higher rates (Xiong et al. 2020, "On Layer Normalization in the Transformer").
+    stable at higher learning rates (Xiong et al. 2020, "On Layer Normalization in the
+    Transformer Architecture").
     """
 
-    def __init__(self, d_model: int, dropout: float, norm: str) -> None:
+    def __init__(self, sublayer: nn.Module, d_model: int, dropout: float, norm: str) -> None:
         super().__init__()
+        self.sublayer = sublayer
         self.norm = nn.LayerNorm(d_model)
         self.dropout = Dropout(dropout)
         self.norm_first = norm == "pre"
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Further arguments go to the sublayer."""
         if self.norm_first:
-            return self.dropout(sublayer(self.norm(x)), onto=x)
-        return self.norm(self.dropout(sublayer(x), onto=x))
+            return x + self.dropout(self.sublayer(self.norm(x), *args, **kwargs))
+        return self.norm(x + self.dropout(self.sublayer(x, *args, **kwargs)))
 
 
 class EncoderBlock(nn.Module):
@@ -108,18 +74,14 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, d_ff: int, dropout: float, norm: str) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(d_model, d_model, n_heads)
-        self.attention_residual = Residual(d_model, dropout, norm)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.feed_forward_residual = Residual(d_model, dropout, norm)
+        around = (d_model, dropout, norm)
+        self.self_attention = Residual(MultiHeadAttention(d_model, n_heads), *around)
+        self.feed_forward = Residual(FeedForward(d_model, d_ff), *around)
 
-    def forward(self, x: Tensor, src_mask: Tensor, record: list[Stages] | None = None) -> Tensor:
-        def attend(y: Tensor) -> Tensor:
-            projected = self.attention.queries_keys_values(y)
-            return self.attention(*projected, src_mask, record=record)
-
-        x = self.attention_residual(x, attend)
-        return self.feed_forward_residual(x, self.feed_forward)
+    def forward(self, x: Tensor, src_mask: Tensor, record: AttentionRecord | None = None) -> Tensor:
+        """x (B, S, D), src_mask (B, 1, 1, S)."""
+        x = self.self_attention(x, mask=src_mask, record=record and record.encoder)
+        return self.feed_forward(x)
 
 
 class DecoderBlock(nn.Module):
@@ -127,37 +89,20 @@ class DecoderBlock(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, d_ff: int, dropout: float, norm: str) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model, d_model, n_heads)
-        self.self_residual = Residual(d_model, dropout, norm)
-        self.cross_attention = MultiHeadAttention(d_model, d_model, n_heads)
-        self.cross_residual = Residual(d_model, dropout, norm)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.feed_forward_residual = Residual(d_model, dropout, norm)
+        around = (d_model, dropout, norm)
+        self.self_attention = Residual(MultiHeadAttention(d_model, n_heads), *around)
+        self.cross_attention = Residual(MultiHeadAttention(d_model, n_heads), *around)
+        self.feed_forward = Residual(FeedForward(d_model, d_ff), *around)
 
     def forward(
         self,
         x: Tensor,
-        memory: Sequence[Tensor],
+        memory: Tensor,
         src_mask: Tensor | None,
-        extend: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]] | None = None,
-        self_record: list[Stages] | None = None,
-        cross_record: list[Stages] | None = None,
+        tgt_mask: Tensor,
+        record: AttentionRecord | None = None,
     ) -> Tensor:
-        """`memory` are its keys and its values for this layer's cross-attention, (B, H, S, K).
-
-        `extend` is for positions on top of a cache: what they project to, and all keys and values
-        so far (`LayerCache.extend`). Padding of the target needs no mask: it stands at the end,
-        where causality hides it.
-        """
-
-        def attend_to_target(y: Tensor) -> Tensor:
-            queries_keys_values = extend or self.self_attention.queries_keys_values
-            return self.self_attention(*queries_keys_values(y), causal=True, record=self_record)
-
-        def attend_to_memory(y: Tensor) -> Tensor:
-            queries = self.cross_attention.queries(y)
-            return self.cross_attention(queries, *memory, src_mask, record=cross_record)
-
-        x = self.self_residual(x, attend_to_target)
-        x = self.cross_residual(x, attend_to_memory)
-        return self.feed_forward_residual(x, self.feed_forward)
+        """x (B, T, D), memory (B, S, D), src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T)."""
+        x = self.self_attention(x, mask=tgt_mask, record=record and record.decoder)
+        x = self.cross_attention(x, memory, src_mask, record=record and record.cross)
+        return self.feed_forward(x)

@@ -14,7 +14,7 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.checkpoint import Bundle, find_model, load_bundle
+from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
 from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError, UserError
@@ -256,11 +256,11 @@ class TranslationCLI(LightningCLI):
             report_challenges(translator, self.datamodule.challenge_files())
 
 
-def _announced(given: str | None) -> Bundle:
+def _announced(given: str | None) -> TrainedModel:
     """The model meant, said on stderr."""
     path = find_model(given)
     say(f"model: {path}")
-    return load_bundle(path)
+    return load_checkpoint(path)
 
 
 def main(argv: list[str]) -> int:

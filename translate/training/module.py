@@ -17,7 +17,6 @@ from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Batch
 from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import MuonAdamW
-from translate.training.parts import loss_in_parts
 from translate.training.resume import make_resumable
 from translate.training.schedule import learning_rate
 
@@ -167,8 +166,7 @@ class TranslationModule(lightning.LightningModule):
         Only then does a token weigh the same wherever it stands, also when gradients of unequal
         batches are accumulated.
         """
-        parameters = list(self.model.parameters())
-        summed = loss_in_parts(self.loss, batch, self.model.config.pad_id, parameters)
+        summed = self.loss(batch)
         self.tokens_in_update += summed.count
         count = max(1, summed.count)
         self.log("train/loss", summed.loss.detach() / count, prog_bar=True, batch_size=count)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from translate.decoding.checkpoint import Bundle, find_model, load_bundle
+from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
 from translate.errors import UsageError, UserError
 from translate.training.run_folder import version_number
 
@@ -18,7 +18,7 @@ class Resumed:
     """A checkpoint that training goes on from."""
 
     path: Path
-    bundle: Bundle
+    bundle: TrainedModel
     epochs: int  # whole ones
     steps: int  # updates
     optimizer: str
@@ -31,7 +31,7 @@ class Resumed:
             UserError: no such file, or one that cannot be resumed.
         """
         path = _last_checkpoint(given)
-        bundle = load_bundle(path)
+        bundle = load_checkpoint(path)
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         if "loops" not in checkpoint or "optimizer_states" not in checkpoint:
             raise UserError(f"{path}: holds weights only: it can translate, but not be resumed")
