@@ -7,7 +7,7 @@ Variants that need no code, only other settings, are YAML files in configs/ablat
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -71,8 +71,8 @@ class WithoutPositions(Transformer):
 class SublayerOnly(Residual):
     """A sublayer with LayerNorm and dropout, but without the sum: dropout(sublayer(norm(x)))."""
 
-    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return self.dropout(self.sublayer(self.norm(x), *args, **kwargs))
+    def around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        return self.dropout(sublayer(self.norm(x)))
 
 
 class WithoutResidual(Transformer):
