@@ -125,7 +125,7 @@ def share_heatmap(shares: dict[str, Tensor]) -> Figure:
     panels = figure.subplots(1, len(shares), squeeze=False).ravel()
     for axes, (name, share) in zip(panels, shares.items(), strict=True):
         layers, heads = share.shape
-        image = axes.imshow(share, cmap="RdBu", vmin=0, vmax=1)
+        image = axes.imshow(share.numpy(), cmap="RdBu", vmin=0, vmax=1)
         for layer, head in product(range(layers), range(heads)):
             text = f"{share[layer, head]:.0%}"
             axes.text(head, layer, text, ha="center", va="center", fontsize="small")

@@ -1,4 +1,4 @@
-"""scripts/ablations.py: each variant lacks exactly one part, and the page says what was measured."""
+"""scripts/ablations.py: a variant lacks exactly one part, and the page says what was measured."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from torch.testing import assert_close
 from translate.decoding.incremental import CachedDecoder, PlainDecoder
 from translate.model.transformer import Transformer
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import ablations
 import pronouns
 from ablation import claims, page
 from ablation.variants import MODELS
 
+ROOT = Path(__file__).parents[1]
 PAD, BOS = 0, 2
 SRC = torch.tensor([[5, 6, 7, 3]])
 TGT = torch.tensor([[BOS, 8, 9, 4]])

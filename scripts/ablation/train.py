@@ -41,7 +41,7 @@ class WarningList(logging.Handler):
             self.warnings.append((int(match[1]), match[2]))
 
 
-def train_variant(name: str, runs: Path) -> dict[str, Any]:
+def train_variant(name: str, runs: Path, configs: Path = CONFIGS) -> dict[str, Any]:
     """Train `name` on one thread in a new run of the folder `runs`, and measure it.
 
     Returns:
@@ -57,14 +57,14 @@ def train_variant(name: str, runs: Path) -> dict[str, Any]:
         def build_model(self, config: TransformerConfig) -> Transformer:
             return MODELS.get(name, Transformer)(config)
 
-    arguments = ["fit", "--runs", str(runs), "--name", name]
-    arguments += ["--config", str(CONFIGS / "baseline.yaml")]
-    if (config := CONFIGS / f"{name}.yaml").is_file():
+    arguments = ["--runs", str(runs), "--name", name, "--config", str(configs / "baseline.yaml")]
+    if (config := configs / f"{name}.yaml").is_file():
         arguments += ["--config", str(config)]
     handler = WarningList()
     logging.getLogger("translate").addHandler(handler)
     try:
-        cli = TranslationCLI(arguments, VariantModule)
+        cli = TranslationCLI("fit", arguments, VariantModule)
+        cli.fit()
     except UserError as error:
         reason = str(error).partition(": ")[2].partition(";")[0]
         found = {"diverged": reason, "measured": {"validation loss": math.inf, "BLEU": 0.0}}
