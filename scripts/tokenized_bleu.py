@@ -25,7 +25,7 @@ from sacrebleu.metrics import BLEU
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from translate.errors import UserError
-from translate.text.lines import read_lines
+from translate.text.text_files import read_lines
 
 
 def tokenized(lines: Sequence[str], language: str = "de") -> list[str]:

@@ -34,6 +34,7 @@ _COMMANDS = {
     "attend": "draw which words look at which",
     "trace": "go through the stages of attention, shape by shape",
     "check": "say what is wrong with files before training on them",
+    "template": "write a commented config for your own sentence pairs",
 }
 
 
@@ -61,6 +62,10 @@ def main(argv: Sequence[str]) -> int:
             from translate.commands.check import main as check
 
             return check(argv[1:])
+        if command == "template":
+            from translate.commands.template import main as template
+
+            return template(argv[1:])
         return decode(argv[1:])
     except UserError as error:
         _say(str(error))
@@ -160,7 +165,7 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
     if args.sentences:
         return [args.sentences]
     if args.input:
-        from translate.text.lines import read_lines
+        from translate.text.text_files import read_lines
 
         return [read_lines(args.input)]
 

@@ -76,7 +76,7 @@ def test_a_clean_file_is_safe(check):
         "Lengths in pieces of a vocabulary of 101.",
         "The text to train on supports vocabularies of 24 to 101 pieces.",
         "",
-        "safe to train on: no fault found",
+        "safe to train on: no problem found",
     ]
 
 
@@ -94,20 +94,19 @@ def test_faults_stand_below_the_table_worst_first(check):
         "",
         "unsafe   not-utf-8              a.de:2",
         "         byte offset 10: 0xf6 is not UTF-8",
-        "         if the file is Windows-1252, convert it: "
-        "iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW",
+        "         if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW",
         "",
         "warning  tab                    a.en:2   2 lines",
         "         a tab inside a sentence: 'tab\\there'",
-        "         it is read as a space; a table of both languages is given alone",
+        "         it is read as a space; pass a table as one file",
         "",
         "warning  blank-target           a.de:3",
         "         left out: blank target: 'tab\\ttoo' / ''",
-        "         translate the line, or take it out of both sides",
+        "         translate the line, or remove it from both sides",
         "",
         "note     byte-order-mark        a.de:1",
         "         a byte order mark before the first word",
-        "         it is taken off",
+        "         it is removed",
         "",
         "NOT SAFE to train on: 1 unsafe, 2 warnings, 1 note",
     ]
@@ -143,10 +142,10 @@ def test_programs_get_one_object(report):
             "severity": "warning",
             "unsafe": False,
             "what": "a tab inside a sentence",
-            "todo": "it is read as a space; a table of both languages is given alone",
+            "todo": "it is read as a space; pass a table as one file",
             "example": r"'tab\there'",
             "message": r"a.en:2: a tab inside a sentence, such as 'tab\there'; "
-            "it is read as a space; a table of both languages is given alone",
+            "it is read as a space; pass a table as one file",
         },
     ]
     assert found["vocabulary"].keys() == {"smallest", "largest", "pieces"}

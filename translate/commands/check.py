@@ -1,4 +1,4 @@
-"""`translate check`: its options, and the doctor's report as a table or as JSON."""
+"""`translate check`: its options, and the report as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import yaml
 
 from translate.commands.options import Parser
 from translate.errors import UsageError
-from translate.text import doctor
+from translate.text.check_report import SAMPLE, Lengths, Report, Split, check_files
 from translate.text.corpus import ParallelFiles
-from translate.text.doctor import Lengths, Report, Split
-from translate.text.faults import NOTE, SEVERITIES, UNSAFE, WARNING, DataError, Fault
-from translate.text.files import read_bytes
 from translate.text.filters import Filters
+from translate.text.problems import NOTE, SEVERITIES, UNSAFE, WARNING, DataError, Problem
+from translate.text.text_files import read_bytes
 
 _SPLITS = ("train", "valid", "test")
 _SETTINGS = {
@@ -67,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
         if (value := given.get(name)) is not None and value < least:
             parser.error(f"--{name.replace('_', '-')} must be {least} or more, not {value}")
     settings |= {name: value for name, value in given.items() if value is not None}
-    report = doctor.examine(**settings)
+    report = check_files(**settings)
     if args.json:
         print(json.dumps(_as_json(report), ensure_ascii=False, indent=1))
     else:
@@ -137,7 +136,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         os.chdir(here)
     given = {**vars(parsed.data), **vars(parsed.model)}
     settings = {name: value for name, value in given.items() if value is not None}
-    faults = settings.get("filters", Filters()).faults()
+    faults = settings.get("filters", Filters()).errors()
     for name, least in _LEAST.items():
         if settings.get(name, least) < least:
             faults.append(f"{name} must be {least} or more, not {settings[name]}")
@@ -204,14 +203,14 @@ def _as_text(report: Report) -> Iterator[str]:
         yield "   ".join([f"{label:<{widths[0]}}", *columns])
     yield ""
     if report.pieces:
-        sample = f" of {doctor.SAMPLE:,} pairs" if report.sampled else ""
+        sample = f" of {SAMPLE:,} pairs" if report.sampled else ""
         yield f"Lengths{sample} in pieces of a vocabulary of {report.pieces:,}."
     if report.largest:
         least, most = report.smallest, report.largest
         yield f"The text to train on supports vocabularies of {least:,} to {most:,} pieces."
-    for fault in report.faults:
+    for problem in report.problems:
         yield ""
-        yield from _fault_lines(fault)
+        yield from _problem_lines(problem)
     yield ""
     yield _verdict(report)
 
@@ -229,23 +228,23 @@ def _rows(kinds: Sequence[str], max_length: int) -> Iterator[tuple[str, Callable
     yield "target: median / 99 % / longest", lambda split: lengths(split.target)
 
 
-def _fault_lines(fault: Fault) -> Iterator[str]:
-    often = f"   {fault.count:,} lines" if fault.count > 1 else ""
-    yield f"{fault.severity:<8} {fault.kind:<22} {fault.place}{often}"
-    yield f"         {fault.what}" + (f": {fault.example}" if fault.example else "")
-    if fault.todo:
-        yield f"         {fault.todo}"
+def _problem_lines(problem: Problem) -> Iterator[str]:
+    often = f"   {problem.count:,} lines" if problem.count > 1 else ""
+    yield f"{problem.severity:<8} {problem.kind:<22} {problem.place}{often}"
+    yield f"         {problem.what}" + (f": {problem.example}" if problem.example else "")
+    if problem.todo:
+        yield f"         {problem.todo}"
 
 
 def _verdict(report: Report) -> str:
-    counts = Counter(fault.severity for fault in report.faults)
+    counts = Counter(problem.severity for problem in report.problems)
     many = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
     found = ", ".join(
         f"{count} {severity if count == 1 else many[severity]}"
         for severity in SEVERITIES
         if (count := counts[severity])
     )
-    return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no fault found'}"
+    return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no problem found'}"
 
 
 def _as_json(report: Report) -> dict[str, Any]:
@@ -253,8 +252,8 @@ def _as_json(report: Report) -> dict[str, Any]:
         "safe": report.safe,
         "pairs": report.splits["train"].pairs,
         "faults": [
-            {**dataclasses.asdict(fault), "unsafe": fault.unsafe, "message": str(fault)}
-            for fault in report.faults
+            {**dataclasses.asdict(problem), "unsafe": problem.unsafe, "message": str(problem)}
+            for problem in report.problems
         ],
         "splits": {name: dataclasses.asdict(split) for name, split in report.splits.items()},
         "vocabulary": {
