@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From nothing to "Beispiel": sets up .venv, trains configs/tiny.yaml (once), shows a translation.
+# Sets up .venv, trains configs/tiny.yaml (unless a finished run exists), translates two sentences.
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"
 
@@ -15,6 +15,7 @@ echo
 echo '$ translate decode "The dog chased the ball because it rolled away."'
 translate decode --model runs/tiny "The dog chased the ball because it rolled away."
 echo
-echo "Watch the training: .venv/bin/tensorboard --logdir \"$PWD/runs\""
-echo "Look inside: .venv/bin/translate trace"
-echo "             .venv/bin/translate attend \"This is an example\" -o attention.html"
+echo "To continue, activate the environment: . .venv/bin/activate"
+echo "  tensorboard --logdir \"$PWD/runs\"                          see how the training went"
+echo "  translate trace                                           follow attention step by step"
+echo "  translate attend \"This is an example\" -o attention.html   see which words look at which"

@@ -1,28 +1,31 @@
-# Sourced by the other scripts: makes .venv with exactly the pinned packages and activates it.
-# Does nothing when that was done before and neither list of packages has changed.
+# Other scripts source this file. It creates .venv with exactly the pinned packages and activates
+# it. If .venv is up to date with both lists of packages, it only activates it.
 
 setup_environment() {
-  local python="${PYTHON:-python3}" wanted
+  local python="${PYTHON:-python3}" bin=.venv/bin wanted
   if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-    echo "setup: Python 3.10 or newer is needed; name one: PYTHON=python3.11 bash scripts/..." >&2
+    echo "setup: needs Python 3.10 or newer; name one with PYTHON=python3.11 bash scripts/..." >&2
     return 1
   fi
-  if [ ! -x .venv/bin/python ]; then
+  if [ ! -d .venv ]; then
     "$python" -m venv .venv || {
-      echo "setup: could not make .venv (on Debian and Ubuntu: apt install python3-venv)" >&2
+      rm -rf .venv
+      echo "setup: cannot create .venv (on Debian and Ubuntu: apt install python3-venv)" >&2
       return 1
     }
   fi
+  if [ -d .venv/Scripts ]; then bin=.venv/Scripts; fi # Windows
   wanted="$(cat constraints.txt pyproject.toml | cksum)"
   if [ "$(cat .venv/installed 2>/dev/null)" != "$wanted" ]; then
     echo "setup: installing the pinned packages into .venv" >&2
-    # torch first and exactly, so that no other package asks for the newest release.
-    .venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt torch==2.13.0 &&
-      .venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[dev]" ||
+    # torch comes first, in its exact version; otherwise another package may ask for the newest one.
+    "$bin/python" -m pip install -q --disable-pip-version-check \
+      "$(grep '^torch==' constraints.txt)" -c constraints.txt &&
+      "$bin/python" -m pip install -q --disable-pip-version-check -e ".[dev]" -c constraints.txt ||
       return 1
     echo "$wanted" > .venv/installed
   fi
-  . .venv/bin/activate
+  . "$bin/activate"
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." && setup_environment

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up .venv and runs the whole suite; further arguments go to pytest (-m "not e2e", -k masks).
+# Sets up .venv and runs all tests. Arguments go to pytest, for example -m "not slow" or -k masks.
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"
 

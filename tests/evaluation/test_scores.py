@@ -1,4 +1,4 @@
-"""BLEU, chrF and exact matches, where sacreBLEU is silent about wrong use."""
+"""BLEU, chrF and exact matches, and wrong input that sacreBLEU accepts without an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 
 from translate.errors import UserError
-from translate.evaluation.scores import copied, copying, repeats_itself, score
+from translate.evaluation.scores import score
 
 REFERENCES = ["Das ist ein Beispiel.", "Die Katze schläft im Haus.", "Wir gehen heute nach Hause."]
 
@@ -38,28 +38,10 @@ def test_all_scores_have_intervals_that_are_always_the_same():  # M07
     for metric in scores.metrics.values():
         assert "bs:1000|seed:12345" in metric.signature
         low, high = metric.interval
-        assert 0 <= low < metric.value < high <= 100
-
-
-def test_the_interval_shrinks_with_the_root_of_the_number_of_sentences():
-    outputs = ["Das ist ein Beispiel.", "Die Katze schläft im Garten.", "Wir gehen nach Hause."]
-    widths = []
-    for times in (10, 160):
-        low, high = score(outputs * times, REFERENCES * times, full=True).metrics["chrF"].interval
-        widths.append(high - low)
-    assert widths[0] / widths[1] == pytest.approx(4, rel=0.2)
-
-
-def test_a_large_set_has_fewer_resamples_and_says_so(monkeypatch):
-    monkeypatch.setattr("translate.evaluation.scores._DRAWN_SENTENCES", 120)
-    assert "bs:40|" in score(REFERENCES, REFERENCES, full=True).metrics["chrF"].signature
-
-
-def test_resamples_without_a_single_match_have_an_interval_too():
-    """sacreBLEU 2.6: TypeError, "don't know how to coerce float and float32"."""
-    low, high = score(["Ja", "Nein"], ["Ja", "Doch"], full=True).metrics["BLEU"].interval
-    assert low < 1
-    assert high > 50
+        assert 0 <= low < metric.value < high <= 100 + 1e-9
+    with_resamples = sacrebleu.BLEU()
+    with_resamples.corpus_score(outputs, [REFERENCES], n_bootstrap=1000)
+    assert scores.metrics["BLEU"].signature == str(with_resamples.get_signature())
 
 
 def test_the_length_ratio_tells_outputs_that_are_too_short():
@@ -79,12 +61,12 @@ def test_sentences_too_short_for_four_words_are_scored_by_what_they_have():  # M
     assert scores.exact_share == 1
     assert "eff:yes" in scores.metrics["BLEU"].signature
     assert score(["Guten Abend", "Vielen Dank", "Nein"], references).bleu < 100
-    # Ordinary references are scored the ordinary way, whatever comes out.
+    # If a reference has four words, all four orders count, however short the output.
     assert "eff:no" in score(["Ja"] * 3, REFERENCES).metrics["BLEU"].signature
-    # In upper and lower case alike, and by what can be drawn from them.
+    # The lowercase score and its interval use the same orders.
     lower = score(["guten tag", "vielen dank", "ja"], references, full=True).metrics
     assert lower["BLEU lowercase"].value == pytest.approx(100)
-    assert lower["BLEU lowercase"].interval == (100, 100)
+    assert lower["BLEU lowercase"].interval == pytest.approx((100, 100))
 
 
 @pytest.mark.parametrize("empty", [0, 1, 2])
@@ -120,46 +102,3 @@ def test_many_sentences_raise_no_warning_about_tokenised_text(caplog):  # M01
     with caplog.at_level(logging.WARNING):
         score(REFERENCES * 50, REFERENCES * 50)
     assert not caplog.records
-
-
-def test_outputs_that_equal_their_sources_are_noticed():  # M08
-    sources = ["One cat.", "Two cats.", "Berlin"]
-    german = ["Eine Katze.", "Zwei Katzen.", "Berlin"]
-    assert "2 of 2 translations equal their source" in copying(sources, sources, german)
-    assert copied(sources, sources, german) == 2
-    assert copied(sources, german, german) == 0
-    assert copied(sources, ["One cat.", "Zwei Katzen.", "Berlin"], german) == 1
-    assert copying(sources, german, german) == ""
-    assert copying(sources, ["One cat.", "Zwei Katzen.", "Berlin"], german) == ""
-    assert copying([], [], []) == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Das ist sehr sehr sehr schön.",
-        "Ein Mann sitzt auf einem Tisch auf einem Tisch, auf einem Tisch",
-        "Nein! nein, NEIN",
-        "ein Kind und ein Hund und ein Kind und ein Hund und ein Kind und ein Hund und",
-        "Die Fahrfahrfahrfahrt",
-        "Haaaallo",
-    ],
-)
-def test_text_that_goes_round_in_circles_repeats_itself(text):
-    assert repeats_itself(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "...",
-        "Leute, die die Katze sehen, die die Maus sieht",
-        "sehr, sehr schön und sehr, sehr groß",
-        "auf dem Tisch auf dem Tisch",
-        "ein Hund, ein Kind, ein Haus",
-        "1000000 Schifffahrten zum Kuckuck",
-    ],
-)
-def test_ordinary_text_does_not_repeat_itself(text):
-    assert not repeats_itself(text)

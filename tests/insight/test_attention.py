@@ -60,12 +60,12 @@ def test_the_example_has_its_words_on_both_axes(build, tokenizer):
     assert maps.rows == ["Das", "ist", "ein", "Beispiel", ".", "</s>"]
 
 
-def test_pieces_are_named_and_go_on_with_a_hyphen(build, tokenizer):
+def test_names_of_pieces_join_to_the_text(build, tokenizer):
     ids = tokenizer.encode("This Beispielgut E-Mail.")
     names = piece_names(tokenizer, ids)
     assert len(names) == len(ids)
     assert not any("▁" in name for name in names)
-    # A hyphen before letters joins them to what stands before; every other name begins a word.
+    # A hyphen before letters joins them to the name before; every other name starts a word.
     text = "".join(name[1:] if name[0] == "-" and len(name) > 1 else f" {name}" for name in names)
     assert text.replace(" -", "-").replace(" .", ".") == " This Beispielgut E-Mail."
 
@@ -83,13 +83,13 @@ def test_panels_are_those_of_the_layer_and_head(build, tokenizer):
     torch.testing.assert_close(mean.weights[0], every.mean(dim=(0, 1)))
 
 
-def test_the_decoder_never_looks_ahead(build, tokenizer):
+def test_the_decoder_never_attends_to_later_tokens(build, tokenizer):
     maps = maps_of(build(), tokenizer, TEXTS[0], TEXTS[1], kind="decoder", layer=0, by_word=False)
     assert maps.weights.triu(1).eq(0).all()
     assert maps.weights.tril().gt(0).any(dim=2).all()
 
 
-def test_a_row_is_what_the_decoder_looks_at_before_it_knows_the_word(build, tokenizer):
+def test_a_row_of_cross_attention_does_not_depend_on_the_word_it_predicts(build, tokenizer):
     model = build()
     first = maps_of(model, tokenizer, TEXTS[0], "Das ist").weights[0]
     other = maps_of(model, tokenizer, TEXTS[0], "gut ist").weights[0]
@@ -103,11 +103,11 @@ def test_depths_may_differ(build, tokenizer, depths):  # G06
     assert maps_of(model, tokenizer, TEXTS[0], TEXTS[1]).weights.isfinite().all()
 
 
-def test_a_text_beyond_the_models_length_is_shown_as_far_as_it_was_read(build, tokenizer):
+def test_a_text_beyond_max_length_is_shown_as_far_as_the_model_reads_it(build, tokenizer):
     weights = maps_of(build(max_length=6), tokenizer, "gut " * 50, "Das ist " * 50).weights[0]
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(len(weights)))
 
 
-def test_dropout_may_not_blur_the_picture(build, tokenizer):  # B07
+def test_a_model_in_training_mode_is_refused(build, tokenizer):  # B07
     with pytest.raises(ValueError, match="training mode"):
         maps_of(build().train(), tokenizer, "a", "b")

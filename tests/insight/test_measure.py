@@ -1,4 +1,4 @@
-"""The figures of the inside, against what can be worked out by hand."""
+"""Measurements of a model, against values computed by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from translate.insight.measure import inspect, norm, parts, update_ratios
+from translate.insight.measure import inspect, parameters_by_module, update_ratios
+from translate.model.attention import MultiHeadAttention
 
 PAD, BOS, EOS = 0, 2, 3
 SRC = torch.tensor([[5, 6, 7, EOS], [8, EOS, PAD, PAD], [9, 4, EOS, PAD]])
@@ -17,69 +18,84 @@ TGT_OUT = torch.tensor([[5, 6, EOS], [7, EOS, PAD], [8, 9, EOS]])
 
 
 @torch.no_grad()
-def without_attention(model):
-    """All scores 0, so that everything in sight is looked at alike."""
-    for name, matrix in model.named_parameters():
-        if "W_query" in name:
-            matrix.zero_()
+def uniform(model):
+    """Make all scores 0, so that every token attends equally to all allowed tokens."""
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.W_query.weight.zero_()
     return model
 
 
-def test_equal_scores_have_the_entropy_of_what_is_in_sight(model):
-    seen = inspect(without_attention(model), SRC, TGT_IN, TGT_OUT)
+def test_equal_scores_have_the_maximum_entropy(model):
+    seen = inspect(uniform(model), SRC, TGT_IN, TGT_OUT)
     encoder, decoder, cross = (seen.attention[kind, 0] for kind in ("encoder", "decoder", "cross"))
-    assert {each.largest_score for each in (encoder, decoder, cross)} == {0.0}
+    assert {each.max_score for each in (encoder, decoder, cross)} == {0.0}
     for each in (encoder, decoder, cross):
-        assert each.evenness == pytest.approx(1)
-    # Sentences of 4, 2 and 3 tokens: as many rows, each with that many in sight.
+        assert each.relative_entropy == pytest.approx(1)
+    # Sources of 4, 2 and 3 tokens: n queries with n allowed keys each.
     assert encoder.entropy == pytest.approx(sum(n * math.log(n) for n in (4, 2, 3)) / 9)
-    assert encoder.end_share == pytest.approx(3 / 9)  # n rows of 1 / n each
+    assert encoder.boundary_weight == pytest.approx(3 / 9)  # of n queries, each gives eos 1 / n
     assert cross.entropy == pytest.approx((3 * math.log(4) + 2 * math.log(2) + 3 * math.log(3)) / 8)
-    assert cross.end_share == pytest.approx((3 / 4 + 2 / 2 + 3 / 3) / 8)
+    assert cross.boundary_weight == pytest.approx((3 / 4 + 2 / 2 + 3 / 3) / 8)
     assert decoder.entropy == pytest.approx((3 * math.log(2) + 2 * math.log(3)) / 8)
 
 
-def test_padding_counts_for_nothing(model):
+def test_padding_changes_no_measurement(model):
     wide = [torch.nn.functional.pad(ids, (0, 3)) for ids in (SRC, TGT_IN, TGT_OUT)]
     narrow, padded = inspect(model, SRC, TGT_IN, TGT_OUT), inspect(model, *wide)
     for place, figures in narrow.attention.items():
         assert figures == pytest.approx(padded.attention[place], rel=1e-4)
-    assert narrow.residual == pytest.approx(padded.residual, rel=1e-4)
+    assert narrow.residual_rms == pytest.approx(padded.residual_rms, rel=1e-4)
     assert narrow.nll == pytest.approx(padded.nll, rel=1e-5)
-    assert narrow.nll_of_another_source == pytest.approx(padded.nll_of_another_source, rel=1e-5)
+    assert narrow.nll_wrong_source == pytest.approx(padded.nll_wrong_source, rel=1e-5)
 
 
-def test_a_decoder_that_cannot_see_the_source_does_not_miss_it(model):
+def test_a_decoder_without_cross_attention_has_the_same_loss_with_a_wrong_source(model):
     seen = inspect(model, SRC, TGT_IN, TGT_OUT)
-    assert abs(seen.nll - seen.nll_of_another_source) > 1e-4
+    assert abs(seen.nll - seen.nll_wrong_source) > 1e-4
     with torch.no_grad():
         for block in model.decoder:
-            block.cross_attention.out_proj.weight.zero_()
-    deaf = inspect(model, SRC, TGT_IN, TGT_OUT)
-    assert deaf.nll == pytest.approx(deaf.nll_of_another_source, abs=1e-6)
+            block.cross_attention.sublayer.out_proj.weight.zero_()
+    blind = inspect(model, SRC, TGT_IN, TGT_OUT)
+    assert blind.nll == pytest.approx(blind.nll_wrong_source, abs=1e-6)
 
 
-def test_the_loss_and_the_sizes_are_those_of_the_model(model):
+def test_the_losses_are_those_of_the_model(model):
     seen = inspect(model, SRC, TGT_IN, TGT_OUT)
-    logits = model(SRC, TGT_IN)
-    expected = nn.functional.cross_entropy(
-        logits.flatten(0, 1), TGT_OUT.flatten(), ignore_index=PAD
-    )
-    assert seen.nll == pytest.approx(expected.item(), rel=1e-5)
-    assert set(seen.residual) == {
-        (part, layer) for part in ("encoder", "decoder") for layer in (0, 1)
-    }
-    assert all(size > 0 for size in seen.residual.values())
+    for nll, src in ((seen.nll, SRC), (seen.nll_wrong_source, SRC.roll(1, 0))):
+        logits = model(src, TGT_IN).flatten(0, 1)
+        expected = nn.functional.cross_entropy(logits, TGT_OUT.flatten(), ignore_index=PAD)
+        assert nll == pytest.approx(expected.item(), rel=1e-5)
+    alone = inspect(model, SRC[:1], TGT_IN[:1], TGT_OUT[:1])
+    assert alone.nll_wrong_source is None
 
 
-def test_sharp_scores_are_seen_as_such(model):
+def test_the_rms_is_that_of_what_each_block_returns(model):
+    found = inspect(model, SRC, TGT_IN, TGT_OUT).residual_rms
+    expected = {}
+
+    def hook(stack: str, layer: int, real: torch.Tensor):
+        def measure(module, inputs, x):
+            expected[stack, layer] = x[real].square().mean().sqrt().item()
+
+        return measure
+
+    for layer in (0, 1):
+        model.encoder[layer].register_forward_hook(hook("encoder", layer, SRC != PAD))
+        model.decoder[layer].register_forward_hook(hook("decoder", layer, TGT_OUT != PAD))
+    model(SRC, TGT_IN)
+    assert len(expected) == 4
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_large_queries_have_large_scores_and_low_entropy(model):
     with torch.no_grad():
-        model.decoder[1].cross_attention.W_query.weight.mul_(1000)
+        model.decoder[1].cross_attention.sublayer.W_query.weight.mul_(1000)
     seen = inspect(model, SRC, TGT_IN, TGT_OUT)
     sharp = seen.attention["cross", 1]
-    assert sharp.largest_score > 50
-    assert sharp.evenness < 0.5
-    assert seen.attention["encoder", 0].largest_score < 50
+    assert sharp.max_score > 50
+    assert sharp.relative_entropy < 0.5
+    assert seen.attention["encoder", 0].max_score < 50
 
 
 def test_the_model_is_left_as_it_was(model):
@@ -89,21 +105,14 @@ def test_the_model_is_left_as_it_was(model):
         inspect(model, SRC, TGT_IN, TGT_OUT)
         assert model.training == training
         assert torch.equal(torch.get_rng_state(), state)
-    assert not any(block._forward_hooks for block in model.modules())
 
 
-def test_every_parameter_belongs_to_one_part(model):
-    found = parts(model)
-    assert set(found) == {"embedding", "encoder", "decoder"}
-    assert sum(map(len, found.values())) == len(list(model.parameters()))
-    assert len({id(each) for part in found.values() for each in part}) == sum(
-        map(len, found.values())
-    )
+def test_every_parameter_belongs_to_one_module(model):
+    found = [id(each) for group in parameters_by_module(model).values() for each in group]
+    assert sorted(found) == sorted(id(each) for each in model.parameters())
 
 
-def test_norms_and_update_ratios_are_those_of_all_numbers_together():
-    assert norm([torch.tensor([3.0]), torch.tensor([[4.0]])]) == pytest.approx(5)
-    assert norm([]) == 0.0
-    before = {"a": [torch.tensor([3.0, 4.0])], "b": [torch.zeros(2)]}
-    after = {"a": [torch.tensor([3.0, 4.5])], "b": [torch.zeros(2)]}
+def test_update_ratios_divide_by_the_norm_of_the_weights():
+    before = {"a": [torch.tensor([3.0, 0.0]), torch.tensor([[4.0]])], "b": [torch.zeros(2)]}
+    after = {"a": [torch.tensor([3.0, 0.4]), torch.tensor([[4.3]])], "b": [torch.zeros(2)]}
     assert update_ratios(before, after) == pytest.approx({"a": 0.1, "b": 0.0})

@@ -14,7 +14,7 @@ KINDS = ("encoder_1", "decoder_1", "cross_1")
 AT_VALIDATION = {
     *(
         f"within_attention_{name}/{kind}"
-        for name in ("largest_score", "entropy", "evenness", "end_share")
+        for name in ("max_score", "entropy", "relative_entropy", "boundary_weight")
         for kind in KINDS
     ),
     *("within_residual/encoder_1", "within_residual/decoder_1"),
@@ -38,9 +38,9 @@ def test_every_figure_is_there_at_its_steps(finished):
 
 def test_the_figures_are_what_they_say(finished):
     for kind in KINDS:
-        for _, evenness in finished.curve(f"within_attention_evenness/{kind}"):
-            assert 0 < evenness <= 1.0001
-        for _, share in finished.curve(f"within_attention_end_share/{kind}"):
+        for _, entropy in finished.curve(f"within_attention_relative_entropy/{kind}"):
+            assert 0 < entropy <= 1.0001
+        for _, share in finished.curve(f"within_attention_boundary_weight/{kind}"):
             assert 0 < share < 1
     parts = [
         finished.curve(f"within_gradient_norm/{part}")
@@ -125,7 +125,7 @@ def test_one_pair_to_validate_on_is_no_ignored_source(run, settings):
     settings["data"]["held_out"] = 1
     outcome = run("fit", settings, "--trainer.max_epochs", 40, "--early_stopping.patience", 100)
     assert outcome.code == 0, outcome.err
-    assert not [line for line in alarms(outcome) if "ignores its source" in line]
+    assert not [line for line in alarms(outcome) if "source ignored" in line]
     assert "within_source/another" not in outcome.events().Tags()["scalars"]
 
 
@@ -165,8 +165,8 @@ def test_a_far_too_high_rate_is_said_in_the_terminal_and_on_the_board(run, setti
         *("--model.peak_learning_rate", 5.0, "--early_stopping.patience", 50),
     )
     said = "\n".join(alarms(outcome))
-    assert "one update moves the" in said
-    assert "scores grow" in said
+    assert "large update: one update moves the" in said
+    assert "large attention scores" in said
     text = outcome.events().Tensors("health/text_summary")[0].tensor_proto.string_val[0].decode()
     assert text.startswith("    health: step ")
 
@@ -203,7 +203,7 @@ def test_a_source_that_tells_nothing_is_said(run, settings, tmp_path):
         *("fit", settings, "--trainer.max_epochs", 60, "--early_stopping.patience", 100),
         *("--trainer.check_val_every_n_epoch", 30),
     )
-    (line,) = [line for line in alarms(outcome) if "the decoder ignores its source" in line]
+    (line,) = [line for line in alarms(outcome) if "source ignored" in line]
     assert line.startswith("health: step ")
 
 
@@ -213,5 +213,5 @@ def test_learning_by_heart_is_said(run, settings, tmp_path):
         *("--trainer.check_val_every_n_epoch", 10, "--data.train.tsv", mixed(settings, tmp_path)),
         *("--model.peak_learning_rate", 5e-3, "--model.d_model", 64),
     )
-    (line,) = [line for line in alarms(outcome) if "validation loss turned" in line]
+    (line,) = [line for line in alarms(outcome) if "overfitting: " in line]
     assert "model.dropout" in line

@@ -247,7 +247,7 @@ def test_a_config_that_is_no_utf8_text_is_named(run, tmp_path, content):  # D08
 
 
 def test_without_any_data_a_config_is_asked_for(run):
-    refused(run("fit", None), 2, "data.train.tsv", "--config FILE, for example configs/tiny.yaml")
+    refused(run("fit", None), 2, "data.train.tsv", "--config FILE (`translate template my.yaml` ")
 
 
 @pytest.mark.parametrize(

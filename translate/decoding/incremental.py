@@ -112,7 +112,8 @@ class CachedBlock:
             queries = attention.split_heads(attention.W_query(y))  # (R, H, N, d_k)
             if slots is not None:  # (R, H, 1, d_k) -> (B, H, W, d_k)
                 queries = queries[slots.rows].squeeze(3).transpose(1, 2)
-            context = F.scaled_dot_product_attention(queries, *self.memory, src_mask)
+            keys, values = self.memory  # (B, H, S, d_k) each
+            context = F.scaled_dot_product_attention(queries, keys, values, src_mask)
             if slots is not None:  # and back
                 context = context.transpose(1, 2).flatten(0, 1)[slots.slot_of_row].unsqueeze(2)
             return attention.out_proj(attention.merge_heads(context))
@@ -175,9 +176,7 @@ class CachedDecoder:
         """See `Decoder`. Only rows that move are copied."""
         self._move(rows, rows)
 
-    def regroup(
-        self, rows: Sequence[int], sources: Sequence[int], groups: Sequence[Sequence[int]]
-    ) -> None:
+    def regroup(self, rows: Sequence[int], sources: Sequence[int], groups: list[list[int]]) -> None:
         """Continue with `rows` and `sources`, for beam search.
 
         Args:

@@ -1,4 +1,4 @@
-"""Translate pairs and score what comes out: validation and `translate test` do the same."""
+"""Translate sentence pairs and score the translations, in validation and in `translate test`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from dataclasses import dataclass
 from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.translation import Translation
 from translate.decoding.translator import Translator
-from translate.evaluation.scores import Scores, copied, copying, mix_ups, repeats_itself, score
+from translate.evaluation.checks import copy_warnings, count_copies, file_warnings, repeats_itself
+from translate.evaluation.scores import Scores, score
 from translate.text.corpus import Pair
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came out, in the order of the pairs, and what is to be said about it.
+    """The translations of a list of pairs, in its order, and their scores.
 
-    `counts`: of outputs that the length limit stopped, that equal their source where the
-    reference does not, and that go round in circles where their source does not.
+    `counts` has three keys:
+    * "limit_reached": translations that the length limit stopped,
+    * "copied_source": translations that equal their source although the reference differs,
+    * "repeats_itself": translations that repeat themselves although their source does not.
     """
 
     outputs: list[str]
     scores: Scores
-    notes: list[str]  # what a reader of the scores should know, a line each
+    notes: list[str]  # what a reader of the scores should know, one sentence each
     counts: dict[str, int]
 
 
@@ -34,28 +37,34 @@ def evaluate(
     length_penalty: float = LENGTH_PENALTY,
     full: bool = False,
 ) -> Evaluation:
-    """The model gets the source alone; references are used only to score what came out.
+    """Translate the sources, then score the translations against the references.
 
-    `full` adds to the scores what `score` says, and a look at whether the files are mixed up.
+    The translator never sees the references.
+
+    Args:
+        beam: hypotheses per sentence; 1 is greedy search.
+        length_penalty: exponent of beam search.
+        full: compute all scores of `score`, and warn if the files seem to be the wrong ones.
     """
     sources = [pair.source for pair in pairs]
+    references = [pair.target for pair in pairs]
     translations = translator.translate_detailed(sources, beam=beam, length_penalty=length_penalty)
     outputs = [translation.text for translation in translations]
-    references = [pair.target for pair in pairs]
-    notes = _notes(translations)
+    scores = score(outputs, references, full=full)
     counts = {
         "limit_reached": sum(translation.limit_reached for translation in translations),
-        "copied_source": copied(sources, outputs, references),
+        "copied_source": count_copies(sources, outputs, references),
         "repeats_itself": sum(
             repeats_itself(output) and not repeats_itself(source)
             for source, output in zip(sources, outputs, strict=True)
         ),
     }
+    notes = _notes(translations)
     if full:
-        notes += mix_ups(sources, outputs, references)
-    elif warning := copying(sources, outputs, references):
-        notes.append(warning)
-    return Evaluation(outputs, score(outputs, references, full=full), notes, counts)
+        notes += file_warnings(sources, outputs, references, scores.chrf)
+    else:
+        notes += copy_warnings(sources, outputs, references)
+    return Evaluation(outputs, scores, notes, counts)
 
 
 def _notes(translations: Sequence[Translation]) -> list[str]:
@@ -63,11 +72,11 @@ def _notes(translations: Sequence[Translation]) -> list[str]:
     count = len(translations)
     if cut := sum(bool(translation.dropped) for translation in translations):
         notes.append(f"{cut} of {count} sources are longer than max_length and were cut")
-    if strange := [translation.unknown for translation in translations if translation.unknown]:
+    if unknown := [translation.unknown for translation in translations if translation.unknown]:
         notes.append(
-            f"{len(strange)} of {count} sources have characters that the model has never "
-            f"seen, such as {strange[0][0]!r}"
+            f"{len(unknown)} of {count} sources have characters that the model has never seen, "
+            f"such as {unknown[0][0]!r}"
         )
-    if endless := sum(translation.limit_reached for translation in translations):
-        notes.append(f"{endless} of {count} translations were stopped by the length limit")
+    if stopped := sum(translation.limit_reached for translation in translations):
+        notes.append(f"{stopped} of {count} translations were stopped by the length limit")
     return notes

@@ -1,39 +1,34 @@
-"""How good translations are: BLEU and chrF by sacreBLEU, and what can be counted."""
+"""BLEU, chrF and exact matches of translations."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU, CHRF
 
 from translate.errors import UserError
-from translate.text.normalize import fold, normalize
-
-RESAMPLES = 1000
-# sacreBLEU draws all resamples at once, 72 bytes a sentence each: this keeps them below 1.5 GiB.
-_DRAWN_SENTENCES = 20_000_000
+from translate.evaluation.bootstrap import RESAMPLES, SEED, confidence_interval
+from translate.text.normalize import normalize
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A score from 0 to 100, and the signature without which it cannot be compared."""
+    """A score from 0 to 100, with the signature that says how it was computed."""
 
     value: float
-    signature: str
-    interval: tuple[float, float] | None = None  # of 95 %, by bootstrap
+    signature: str  # sacreBLEU's: compare two scores only if their signatures are equal
+    interval: tuple[float, float] | None = None  # 95 % confidence interval
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of one set of sentences."""
+    """The scores of one set of sentences."""
 
     sentences: int
-    metrics: dict[str, Metric]  # "BLEU", "chrF"; "BLEU lowercase" if all are asked for
-    length_ratio: float  # words that came out / words of the references, as BLEU counts them
-    exact: int  # sentences that equal their reference, white space and Unicode form aside
+    metrics: dict[str, Metric]  # "BLEU" and "chrF"; "BLEU lowercase" in a full evaluation
+    length_ratio: float  # words of the translations / words of the references, as BLEU counts them
+    exact: int  # translations that equal their reference after normalisation
 
     @property
     def bleu(self) -> float:
@@ -48,37 +43,23 @@ class Scores:
         return self.exact / self.sentences
 
 
-class _Floats:
-    """Python's numbers for NumPy's: sacreBLEU 2.6 cannot take the mean of resamples of both kinds,
-    and a resample without a single match is a plain 0.0."""
-
-    def _compute_score_from_stats(self, stats):
-        return super()._compute_score_from_stats([float(value) for value in stats])
-
-
-class _BLEU(_Floats, BLEU):
-    pass
-
-
-class _CHRF(_Floats, CHRF):
-    pass
-
-
 def score(hypotheses: Sequence[str], references: Sequence[str], *, full: bool = False) -> Scores:
-    """Score outputs against one reference each, as they came (cased, with punctuation).
+    """Score each translation against one reference, both as they are (cased, with punctuation).
 
-    BLEU: Papineni et al. 2002, with sacreBLEU's 13a tokenisation (Post 2018); chrF: Popović 2015.
-    BLEU counts sequences of up to four words. Where no reference has four words, those are
-    counted that exist (the signature then says "eff:yes"): otherwise BLEU would be 0 even when
-    all is right, and the best checkpoint would be the first one.
+    BLEU: Papineni et al. 2002, with sacreBLEU's 13a tokenisation (Post 2018). chrF: Popović 2015.
+    BLEU counts n-grams of up to four words. If no reference has four words, BLEU uses only the
+    orders that occur (the signature then says "eff:yes"). Otherwise even perfect translations
+    would score 0, and training would keep the first checkpoint as the best one.
 
-    `full` adds BLEU without regard to upper and lower case, and to each metric its 95 % interval
-    by sacreBLEU's bootstrap (Koehn 2004): 1,000 resamples, fewer for more than 20,000 sentences,
-    always the same ones. It takes twice as long.
+    Args:
+        hypotheses: the translations. An empty translation is scored as having no words.
+        references: line n belongs to translation n. A blank reference is scored as no words.
+        full: add lowercase BLEU, and a 95 % confidence interval to each metric. This takes about
+            twice as long.
 
-    An empty output and a blank reference are scored as what they are: no words.
-    Raises UserError where there is nothing to score or the counts differ; sacreBLEU itself
-    would raise IndexError for the one and return 0.0 for the other.
+    Raises:
+        UserError: the numbers of lines differ (sacreBLEU would return 0.0), or there are none
+            (sacreBLEU would raise IndexError).
     """
     if len(hypotheses) != len(references):
         raise UserError(
@@ -89,100 +70,30 @@ def score(hypotheses: Sequence[str], references: Sequence[str], *, full: bool = 
         raise UserError("no sentences to score")
     words = BLEU().tokenizer
     effective = all(len(words(reference).split()) < 4 for reference in references)
-    scorers = {"BLEU": _BLEU(effective_order=effective)}
+    scorers: dict[str, BLEU | CHRF] = {"BLEU": BLEU(effective_order=effective)}
     if full:
-        scorers["BLEU lowercase"] = _BLEU(lowercase=True, effective_order=effective)
-    scorers["chrF"] = _CHRF()
-    resamples = min(RESAMPLES, _DRAWN_SENTENCES // len(references)) if full else 0
-    streams = [list(references)]  # a list of reference *streams*, not of sentences
+        scorers["BLEU lowercase"] = BLEU(lowercase=True, effective_order=effective)
+    scorers["chrF"] = CHRF()
+    # sacreBLEU expects a list of reference streams: here one stream, not one per sentence.
     results = {
-        name: scorer.corpus_score(list(hypotheses), streams, n_bootstrap=resamples)
-        for name, scorer in scorers.items()
+        name: scorer.corpus_score(hypotheses, [references]) for name, scorer in scorers.items()
     }
+    metrics = {}
+    for name, scorer in scorers.items():
+        signature, interval = scorer.get_signature(), None
+        if full:
+            interval = confidence_interval(scorer, hypotheses, references)
+            signature.update("bs", RESAMPLES)
+            signature.update("seed", SEED)
+        metrics[name] = Metric(results[name].score, str(signature), interval)
     return Scores(
         sentences=len(references),
-        metrics={
-            name: _metric(results[name], str(scorer.get_signature()), resampled=resamples > 1)
-            for name, scorer in scorers.items()
-        },
+        metrics=metrics,
         length_ratio=results["BLEU"].ratio,
-        exact=same(hypotheses, references),
+        exact=count_equal(hypotheses, references),
     )
 
 
-def _metric(result, signature: str, *, resampled: bool) -> Metric:
-    if not resampled:
-        return Metric(result.score, signature)
-    # sacreBLEU's interval lies around the mean of the resamples; it shows none if that is 0.
-    shown = json.loads(result.format(width=4, is_json=True, signature=signature))
-    mean, half = shown.get("confidence_mean", 0.0), shown.get("confidence_var", 0.0)
-    return Metric(result.score, signature, (max(0.0, mean - half), min(100.0, mean + half)))
-
-
-def same(some: Sequence[str], others: Sequence[str]) -> int:
-    """How many sentences are equal, white space and Unicode form aside."""
+def count_equal(some: Sequence[str], others: Sequence[str]) -> int:
+    """Count the lines that are equal after normalisation (white space, Unicode form)."""
     return sum(normalize(one) == normalize(other) for one, other in zip(some, others, strict=True))
-
-
-_LETTERS_AGAIN = re.compile(r"([^\W\d_]+?)\1{3}")
-
-
-def repeats_itself(text: str) -> bool:
-    """Whether `text` goes round in circles, as a model does that finds no end.
-
-    That is: one word or several, the same three times in a row ("auf dem Tisch auf dem Tisch auf
-    dem Tisch"), upper and lower case and punctuation aside, or within a word one letter or
-    several, the same four times in a row ("Fahrfahrfahrfahrt").
-    """
-    text = fold(text)
-    words = re.findall(r"\w+", text)
-    for length in range(1, len(words) // 3 + 1):
-        run = 0  # words in a row that equal the one `length` before
-        for word, later in zip(words, words[length:], strict=False):
-            run = run + 1 if word == later else 0
-            if run == 2 * length:
-                return True
-    return _LETTERS_AGAIN.search(text) is not None
-
-
-def mix_ups(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> list[str]:
-    """Warnings that the files may not be what they are taken for; none if all looks right."""
-    notes = []
-    count = len(outputs)
-    if 2 * (copies := same(sources, references)) > count:
-        notes.append(
-            f"warning: {copies} of {count} references equal their source: "
-            "is the same text given twice?"
-        )
-    if warning := copying(sources, outputs, references):
-        notes.append(warning)
-    if not notes:
-        to_source = CHRF().corpus_score(list(outputs), [list(sources)]).score
-        to_reference = CHRF().corpus_score(list(outputs), [list(references)]).score
-        if to_source > to_reference:
-            notes.append(
-                f"warning: the translations are more like their sources (chrF {to_source:.1f}) "
-                f"than like their references ({to_reference:.1f}): are source and target swapped?"
-            )
-    return notes
-
-
-def copied(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> int:
-    """How many outputs equal their source where the reference does not ("Okay." may be right)."""
-    rows = zip(sources, outputs, references, strict=True)
-    return sum(
-        normalize(output) == normalize(source) != normalize(reference)
-        for source, output, reference in rows
-    )
-
-
-def copying(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> str:
-    """A warning if most outputs that are not to equal their source do, else ""."""
-    copies = copied(sources, outputs, references)
-    others = len(sources) - same(sources, references)
-    if 2 * copies <= others:
-        return ""
-    return (
-        f"warning: {copies} of {others} translations equal their source: "
-        "are source and target the same file, or swapped?"
-    )

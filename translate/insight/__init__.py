@@ -1,1 +1,1 @@
-"""Looking inside: who looks at whom, the five stages, figures of health, pictures."""
+"""Looking inside a model: attention, its stages, decoding steps, measurements, alarms, pictures."""

@@ -1,6 +1,7 @@
-"""Which tokens an attention looks at, by pieces or by words.
+"""Attention weights of a trained model, between pieces or between words.
 
-L layers, H heads, T tokens that look, S tokens looked at; P panels, R rows, C columns.
+L layers, H heads, T queries (tokens that attend), S keys (tokens attended to), D d_model;
+P panels, R rows, C columns of a picture.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from translate.model.attention import Stages
 from translate.model.transformer import AttentionRecord, Transformer
 from translate.text.tokenizer import WORD_START, Tokenizer
 from translate.text.words import Word, words
@@ -19,33 +21,48 @@ Kind = Literal["encoder", "decoder", "cross"]
 
 
 class AttentionMaps(NamedTuple):
-    """`weights` (P, R, C): row r of every panel sums to 1."""
+    """Attention weights with the labels of a picture; every row of a panel sums to 1."""
 
-    weights: Tensor
+    weights: Tensor  # (P, R, C)
     titles: list[str]  # of the panels
-    rows: list[str]  # tokens that look
-    columns: list[str]  # tokens looked at
+    rows: list[str]  # tokens that attend
+    columns: list[str]  # tokens attended to
     kind: Kind = "cross"
     unit: Literal["word", "piece"] = "word"  # what a token is
 
 
-def cross_weights(record: AttentionRecord) -> Tensor:
-    """Mean over layers and heads of the decoder's attention to the source: (B, T, S)."""
-    layers = torch.stack([stages.weights for stages in record.cross])  # (L, B, H, T, S)
-    return layers.mean(dim=(0, 2))
+class ForwardPass(NamedTuple):
+    """One sentence pair as the model read it, and every attention on the way."""
 
-
-def join_pieces(weights: Tensor, rows: list[Word], columns: list[Word]) -> Tensor:
-    """(..., T, S) over pieces to (..., R, C) over words.
-
-    A word that is looked at receives what its pieces receive together; a word that looks spends
-    what its pieces spend on average. So rows keep the sum 1.
-    """
-    received = torch.stack([weights[..., w.start : w.end].sum(dim=-1) for w in columns], dim=-1)
-    return torch.stack([received[..., w.start : w.end, :].mean(dim=-2) for w in rows], dim=-2)
+    src: list[int]  # source and eos
+    tgt_in: list[int]  # bos and target
+    tgt_out: list[int]  # target and eos
+    memory: Tensor  # (1, S, D)
+    stages: dict[Kind, list[Stages]]  # one entry per layer
 
 
 @torch.inference_mode()
+def forward_pass(
+    model: Transformer, tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]
+) -> ForwardPass:
+    """Run the model on pieces without bos and eos; of a text beyond `max_length` the beginning.
+
+    Raises:
+        ValueError: the model is in training mode, where dropout changes the weights.
+    """
+    if model.training:
+        raise ValueError("the model is in training mode: call eval() first")
+    longest = model.config.max_length - 1
+    src = [*source[:longest], tokenizer.eos_id]
+    tgt_in, tgt_out = [tokenizer.bos_id, *target[:longest]], [*target[:longest], tokenizer.eos_id]
+    device = model.embedding.weight.device
+    record = AttentionRecord()
+    memory, src_mask = model.encode(torch.tensor([src], device=device), record)
+    model.decode(torch.tensor([tgt_in], device=device), memory, src_mask, record)
+    stages = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}
+    return ForwardPass(src, tgt_in, tgt_out, memory, stages)
+
+
 def attention_maps(
     model: Transformer,
     tokenizer: Tokenizer,
@@ -57,51 +74,63 @@ def attention_maps(
     head: int | None = None,
     by_word: bool = True,
 ) -> AttentionMaps:
-    """How `source` and its translation `target`, pieces without bos and eos, attend.
+    """Return the attention weights while the model reads `source` and writes `target`.
 
-    With `layer` (from 0) a panel for each of its heads, with `head` a panel for that of each
-    layer, with both a single one; with neither the mean of all.
+    In cross-attention, row i belongs to the prediction of target token i, made before the decoder
+    reads it. In the decoder's self-attention the tokens that it reads label both axes, with bos
+    first.
 
-    Row i of cross-attention is what the decoder looks at to *write* target token i, not after it
-    has read it. In the decoder's self-attention the tokens read are on both axes, bos before them.
-
-    The model must be in evaluation mode: dropout would blur the picture. Of a text that is
-    longer than the model's `max_length` the beginning is shown.
+    Args:
+        source: pieces without eos, as in `forward_pass`.
+        target: pieces of the translation without bos and eos.
+        layer: counted from 0; without `head`, one panel for each of its heads.
+        head: counted from 0; without `layer`, one panel for each layer. Without both, one panel
+            with the mean of all heads of all layers.
+        by_word: join the pieces of each word.
     """
-    if model.training:
-        raise ValueError("the model is in training mode: call eval() first")
-    room = model.config.max_length - 1
-    src = [*source[:room], tokenizer.eos_id]
-    tgt_in, tgt_out = [tokenizer.bos_id, *target[:room]], [*target[:room], tokenizer.eos_id]
-    device = model.embedding.weight.device
-    record = AttentionRecord()
-    encoded = model.encode(torch.tensor([src], device=device), record)
-    model.decode(torch.tensor([tgt_in], device=device), *encoded, record=record)
-    layers = getattr(record, kind)
-    weights = torch.stack([stages.weights[0] for stages in layers]).cpu()  # (L, H, T, S)
+    seen = forward_pass(model, tokenizer, source, target)
+    weights = torch.stack([stages.weights[0] for stages in seen.stages[kind]]).cpu()
+    n_layers, n_heads = weights.shape[:2]  # weights (L, H, T, S)
     if layer is None and head is None:
-        titles = [f"mean of {weights.shape[0]} layers, {weights.shape[1]} heads each"]
-        weights = weights.mean(dim=(0, 1))[None]
-    elif layer is None:
-        titles = [f"layer {number + 1}, head {head + 1}" for number in range(len(weights))]
-        weights = weights[:, head]
+        titles = [f"mean of {n_layers} layers, {n_heads} heads each"]
+        panels = weights.mean(dim=(0, 1))[None]
     else:
-        heads = range(weights.shape[1]) if head is None else [head]
-        titles = [f"layer {layer + 1}, head {number + 1}" for number in heads]
-        weights = weights[layer, list(heads)]
-    ids = {"encoder": (src, src), "decoder": (tgt_in, tgt_in), "cross": (tgt_out, src)}[kind]
-    if not by_word:
-        names = (piece_names(tokenizer, each) for each in ids)
-        return AttentionMaps(weights, titles, *names, kind, "piece")
-    rows, columns = (words(tokenizer, each) for each in ids)
-    joined = join_pieces(weights, rows, columns)
-    return AttentionMaps(
-        joined, titles, [word.text for word in rows], [word.text for word in columns], kind
-    )
+        layers = range(n_layers) if layer is None else [layer]
+        heads = range(n_heads) if head is None else [head]
+        titles = [f"layer {i + 1}, head {j + 1}" for i in layers for j in heads]
+        panels = weights[list(layers)][:, list(heads)].flatten(0, 1)
+    queries, keys = {
+        "encoder": (seen.src, seen.src),
+        "decoder": (seen.tgt_in, seen.tgt_in),
+        "cross": (seen.tgt_out, seen.src),
+    }[kind]
+    if by_word:
+        row_words, column_words = words(tokenizer, queries), words(tokenizer, keys)
+        panels = join_pieces(panels, row_words, column_words)
+        rows, columns = [word.text for word in row_words], [word.text for word in column_words]
+    else:
+        rows, columns = piece_names(tokenizer, queries), piece_names(tokenizer, keys)
+    return AttentionMaps(panels, titles, rows, columns, kind, "word" if by_word else "piece")
+
+
+def join_pieces(weights: Tensor, rows: list[Word], columns: list[Word]) -> Tensor:
+    """Join pieces to words: (..., T, S) -> (..., R, C).
+
+    A word receives the sum of the weights that its pieces receive, and attends with the mean of
+    the weights of its pieces. So every row still sums to 1.
+    """
+    received = torch.stack([weights[..., w.start : w.end].sum(dim=-1) for w in columns], dim=-1)
+    return torch.stack([received[..., w.start : w.end, :].mean(dim=-2) for w in rows], dim=-2)
+
+
+def cross_weights(record: AttentionRecord) -> Tensor:
+    """Return the cross-attention weights (B, T, S), averaged over layers and heads."""
+    layers = torch.stack([stages.weights for stages in record.cross])  # (L, B, H, T, S)
+    return layers.mean(dim=(0, 2))
 
 
 def piece_names(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """A name for each piece, none of them empty; "-e" goes on with the word before it."""
+    """Return a name for each piece, never empty; "-e" continues the word before it."""
     names = []
     for index, piece in enumerate(ids):
         name = words(tokenizer, [piece])[0].text

@@ -1,4 +1,4 @@
-"""Pictures: attention heatmaps."""
+"""Attention heatmaps."""
 
 from __future__ import annotations
 
@@ -14,67 +14,70 @@ from matplotlib.figure import Figure
 
 from translate.insight.attention import AttentionMaps
 
-_LONGEST_LABEL = 24  # characters: an untrained model writes words without end
-_LARGEST = 40.0  # inches: beyond it cells shrink, for a picture must fit in memory
-# A word in a script that the font lacks is drawn as boxes: no reason to stop or to talk.
+_MAX_LABEL = 24  # characters: an untrained model writes words without end
+_MAX_INCHES = 40.0  # of a side; larger pictures get smaller cells, to save RAM
+# matplotlib draws a character that its font lacks as a box, and warns.
 _NO_GLYPH = "Glyph .* missing from font"
 _AXES = {
-    "encoder": ("source {} that looks", "source {} looked at"),
-    "decoder": ("target {} that looks", "target {} looked at"),
-    "cross": ("target {} being written", "source {} looked at"),
+    "encoder": ("source {} that attends", "source {} attended to"),
+    "decoder": ("target {} that attends", "target {} attended to"),
+    "cross": ("target {} being predicted", "source {} attended to"),
 }
 
 
 def axis_names(maps: AttentionMaps) -> tuple[str, str]:
-    """Of rows and columns."""
-    looks, looked_at = _AXES[maps.kind]
-    return looks.format(maps.unit), looked_at.format(maps.unit)
+    """Return what the rows and what the columns show."""
+    rows, columns = _AXES[maps.kind]
+    return rows.format(maps.unit), columns.format(maps.unit)
 
 
 def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) -> Figure:
-    """A panel for each of `maps`: row i, column j is dark where i looks at j.
+    """Draw one panel for each of `maps`: the darker row i, column j, the more i attends to j.
 
-    Without the `scale` beside it a picture is drawn in two thirds of the time.
-    The figure belongs to no window system and to no global state, so it can be drawn from a
-    training loop on a machine without a screen.
+    Drawing takes a third less time without the colour `scale`. The figure uses neither a window
+    system nor matplotlib's global state, so a training loop can draw it on a machine without a
+    screen.
     """
-    rows = [_label(word) for word in maps.rows]
-    columns = [_label(word) for word in maps.columns]
+    rows, columns = (
+        [_shorten(word) for word in maps.rows],
+        [_shorten(word) for word in maps.columns],
+    )
     across = math.ceil(math.sqrt(len(maps.weights)))
     down = math.ceil(len(maps.weights) / across)
-    # Inches: room for the labels, then cells.
-    width = 0.1 * max(map(len, rows)) + 0.55 * len(columns)
-    height = 1.2 + 0.07 * max(map(len, columns)) + 0.38 * len(rows)
-    size = (min(_LARGEST, 1.6 + across * width), min(_LARGEST, down * height))
+    # In inches: space for the labels, then 0.55 x 0.38 for each cell.
+    width = 1.6 + across * (0.1 * max(map(len, rows)) + 0.55 * len(columns))
+    height = down * (1.2 + 0.07 * max(map(len, columns)) + 0.38 * len(rows))
+    size = (min(_MAX_INCHES, width), min(_MAX_INCHES, height))
     figure = Figure(figsize=size, dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(down, across, squeeze=False).ravel()
-    plain = {"parse_math": False}  # a dollar sign in a sentence begins no formula
-    slanted = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
-    looks, looked_at = axis_names(maps)
+    row_name, column_name = axis_names(maps)
     for axes, weights, name in zip(grid, maps.weights.numpy(), maps.titles, strict=False):
         image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        axes.set_xticks(range(len(columns)), columns, **slanted, **plain)
-        axes.set_yticks(range(len(rows)), rows, **plain)
+        # Without parse_math, a dollar sign in a sentence would start a formula.
+        slanted = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+        axes.set_xticks(range(len(columns)), columns, parse_math=False, **slanted)
+        axes.set_yticks(range(len(rows)), rows, parse_math=False)
         axes.xaxis.tick_top()
         axes.xaxis.set_label_position("top")
-        axes.set_xlabel(f"{name}: {looked_at}")
-        axes.set_ylabel(looks)
+        axes.set_xlabel(f"{name}: {column_name}")
+        axes.set_ylabel(row_name)
     for axes in grid[len(maps.weights) :]:
         axes.set_axis_off()
     if scale:
-        figure.colorbar(image, ax=list(grid), label="weight; each row sums to 1")
-    # At the usual size eight characters take an inch. White space of all kinds becomes one blank.
-    figure.suptitle(textwrap.shorten(title, int(8 * size[0]), placeholder=" …"), **plain)
+        figure.colorbar(image, ax=list(grid), label="attention weight (each row sums to 1)")
+    # A title has about eight characters per inch. All white space becomes single spaces.
+    short = textwrap.shorten(title, int(8 * size[0]), placeholder=" …")
+    figure.suptitle(short, parse_math=False)
     return figure
 
 
-def _label(word: str) -> str:
-    return word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"
+def _shorten(word: str) -> str:
+    return word if len(word) <= _MAX_LABEL else word[: _MAX_LABEL - 1] + "…"
 
 
 def pixels(figure: Figure) -> numpy.ndarray:
-    """The drawn figure: (height, width, 3), uint8."""
+    """Draw the figure: (height, width, 3), uint8."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_GLYPH)
         figure.canvas.draw()
@@ -82,7 +85,7 @@ def pixels(figure: Figure) -> numpy.ndarray:
 
 
 def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
-    """The figure as a file of this kind."""
+    """Return the figure as a file of this kind."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_GLYPH)

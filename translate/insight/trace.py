@@ -1,6 +1,6 @@
-"""The stages of one attention head, by name: each shape predicted, each number checkable.
+"""The stages of one attention head by name: predict each shape, check each number.
 
-T queries, S keys (T = S = n in self-attention), d_in width of the input, K head dim.
+T queries, S keys (T = S = n in self-attention), d_in width of the input, d_k head width.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from translate.insight.attention import Kind, piece_names
+from translate.insight.attention import Kind, forward_pass, piece_names
 from translate.model.attention import MultiHeadAttention, SelfAttention, Stages
 from translate.model.masks import causal_mask
-from translate.model.transformer import AttentionRecord, Transformer
+from translate.model.transformer import Transformer
 from translate.text.tokenizer import Tokenizer
 
 Shape = tuple[str, ...]
@@ -34,8 +34,7 @@ LESSON_SEED = 123
 
 
 class Rule(NamedTuple):
-    """How a stage follows from what comes before it: a matrix product of two shapes, or one shape
-    that stays as it is."""
+    """How a stage is computed, and the shapes that this multiplies; softmax keeps one shape."""
 
     stage: str
     formula: str
@@ -43,16 +42,16 @@ class Rule(NamedTuple):
 
     @property
     def shape(self) -> Shape:
-        """What comes out, by the rule alone: (a, b) @ (b, c) -> (a, c)."""
+        """The shape of the stage, from the rule alone: (a, b) @ (b, c) -> (a, c)."""
         if len(self.operands) == 1:
             return self.operands[0]
-        (rows, inner), (also_inner, columns) = self.operands
-        if inner != also_inner:
-            raise ValueError(f"({rows}, {inner}) @ ({also_inner}, {columns}): the inner two differ")
+        (rows, inner), (inner_too, columns) = self.operands
+        if inner != inner_too:
+            raise ValueError(f"({rows}, {inner}) @ ({inner_too}, {columns}): inner sizes differ")
         return rows, columns
 
     def predict(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape in numbers; `sizes` says what each letter stands for."""
+        """Return the shape in numbers; `sizes` maps each letter to its number."""
         return tuple(sizes[letter] for letter in self.shape)
 
     def __str__(self) -> str:
@@ -63,28 +62,36 @@ class Rule(NamedTuple):
 
 
 def rules(T: str = "n", S: str = "n") -> list[Rule]:  # noqa: N803 (the field's letters)
-    """Of all stages after the input, in order; `T` and `S` are the letters of rows and columns."""
+    """Return the rules of all stages after the input; T and S name the numbers of queries and keys.
+
+    Without arguments these are the rules of self-attention, where the memory is `x`.
+    """
+    memory = "x" if T == S else "memory"
     return [
-        Rule("queries", "x · W_query", ((T, "d_in"), ("d_in", "K"))),
-        Rule("keys", f"{'x' if T == S else 'memory'} · W_key", ((S, "d_in"), ("d_in", "K"))),
-        Rule("values", f"{'x' if T == S else 'memory'} · W_value", ((S, "d_in"), ("d_in", "K"))),
-        Rule("scores", "queries · keysᵀ", ((T, "K"), ("K", S))),
-        Rule("weights", "softmax(scores / √K), row by row", ((T, S),)),
-        Rule("context", "weights · values", ((T, S), (S, "K"))),
+        Rule("queries", "x · W_query", ((T, "d_in"), ("d_in", "d_k"))),
+        Rule("keys", f"{memory} · W_key", ((S, "d_in"), ("d_in", "d_k"))),
+        Rule("values", f"{memory} · W_value", ((S, "d_in"), ("d_in", "d_k"))),
+        Rule("scores", "queries · keysᵀ", ((T, "d_k"), ("d_k", S))),
+        Rule("weights", "softmax(scores / √d_k), row by row", ((T, S),)),
+        Rule("context", "weights · values", ((T, S), (S, "d_k"))),
     ]
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One head at work on one sentence: what went in, its matrices, and every stage."""
+    """One attention head on one sentence: its labels, inputs, matrices, and all stages."""
 
-    rows: list[str]  # names of the T tokens that look
-    columns: list[str]  # names of the S tokens looked at
-    x: Tensor  # (T, d_in)
-    memory: Tensor  # (S, d_in); in self-attention `x` itself
-    matrices: tuple[Tensor, Tensor, Tensor]  # of queries, keys and values, (d_in, K) each
-    mask: Tensor | None  # (T, S), True: may look there; None: everywhere
-    stages: Stages  # queries (T, K), keys and values (S, K), scores, weights (T, S), context (T, K)
+    rows: list[str]  # names of the T tokens that attend
+    columns: list[str]  # names of the S tokens attended to
+    memory: Tensor  # (S, d_in); in self-attention it is the same object as `x`
+    matrices: tuple[Tensor, Tensor, Tensor]  # W_query, W_key, W_value, each (d_in, d_k)
+    mask: Tensor | None  # (T, S), True: may attend; None: every token may attend to every token
+    stages: Stages  # x (T, d_in), queries (T, d_k), keys and values (S, d_k), scores (T, S), ...
+
+    @property
+    def x(self) -> Tensor:
+        """The input of the attention, (T, d_in)."""
+        return self.stages.x
 
     @property
     def rules(self) -> list[Rule]:
@@ -92,24 +99,23 @@ class Trace:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What the letters of the rules stand for here."""
-        d_in, K = self.matrices[0].shape
-        letters = {"n": len(self.x)}
-        if self.memory is not self.x:
-            letters = {"T": len(self.x), "S": len(self.memory)}
-        return {**letters, "d_in": d_in, "K": K}
+        """The number that each letter of the rules stands for."""
+        d_in, d_k = self.matrices[0].shape
+        widths = {"d_in": d_in, "d_k": d_k}
+        if self.memory is self.x:
+            return {"n": len(self.x), **widths}
+        return {"T": len(self.x), "S": len(self.memory), **widths}
 
 
 @torch.no_grad()
 def lesson_trace() -> Trace:
-    """The lesson's tokens through its single head: n 6, d_in 3, K 2, without a mask."""
+    """Send the lesson's tokens through its single head: n 6, d_in 3, d_k 2, without a mask."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(LESSON_SEED)
         head = SelfAttention(3, 2)
-    x = torch.tensor(list(LESSON.values()))
-    matrices = (head.W_query, head.W_key, head.W_value)
+    stages = head.stages(torch.tensor(list(LESSON.values())))
     names = list(LESSON)
-    return Trace(names, names, x, x, matrices, None, head.stages(x))
+    return Trace(names, names, stages.x, (head.W_query, head.W_key, head.W_value), None, stages)
 
 
 @torch.inference_mode()
@@ -123,60 +129,48 @@ def model_trace(
     layer: int,
     head: int,
 ) -> Trace:
-    """Head `head` of layer `layer` (both from 0) of a trained model.
+    """Trace one head of a trained model; `layer` and `head` count from 0.
 
-    `source` and `target` are ids without bos and eos: the encoder reads `source` and eos, the
-    decoder bos and `target`.
+    The encoder reads `source` and eos, the decoder reads bos and `target`.
 
     Raises:
-        ValueError: the model is in training mode: dropout would change the numbers.
+        ValueError: the model is in training mode, where dropout changes the numbers.
     """
-    if model.training:
-        raise ValueError("the model is in training mode: call eval() first")
-    device = model.embedding.weight.device
-    src = torch.tensor([[*source, tokenizer.eos_id]], device=device)
-    tgt_in = torch.tensor([[tokenizer.bos_id, *target]], device=device)
-    record = AttentionRecord()
-    memory, src_mask = model.encode(src, record)
-    model.decode(tgt_in, memory, src_mask, record)
-    if kind == "encoder":
-        residual, recorded = model.encoder[layer].self_attention, record.encoder[layer]
-    elif kind == "decoder":
-        residual, recorded = model.decoder[layer].self_attention, record.decoder[layer]
-    else:
-        residual, recorded = model.decoder[layer].cross_attention, record.cross[layer]
-    attention = residual.sublayer
-    x = recorded.x[0]  # (T, d_in)
-    d_k = len(x[0]) // attention.n_heads
-    columns = slice(head * d_k, (head + 1) * d_k)
-    matrices = tuple(
-        matrix.weight[columns].T  # nn.Linear keeps the transposed matrix
-        for matrix in (attention.W_query, attention.W_key, attention.W_value)
+    seen = forward_pass(model, tokenizer, source, target)
+    block = (model.encoder if kind == "encoder" else model.decoder)[layer]
+    attention = (block.cross_attention if kind == "cross" else block.self_attention).sublayer
+    x, *by_head = seen.stages[kind][layer]  # x (1, T, d_in), the others (1, H, ...)
+    stages = Stages(x[0], *(stage[0, head] for stage in by_head))
+    queries, keys, values = (
+        # nn.Linear stores (d_out, d_in); the rows of a head are its columns in x · W.
+        linear.weight.unflatten(0, (attention.n_heads, -1))[head].T
+        for linear in (attention.W_query, attention.W_key, attention.W_value)
     )
-    stages = Stages(x, *(stage[0, head] for stage in recorded[1:]))
-    sources, targets = (piece_names(tokenizer, ids[0].tolist()) for ids in (src, tgt_in))
+    source_names, target_names = (
+        piece_names(tokenizer, seen.src),
+        piece_names(tokenizer, seen.tgt_in),
+    )
     return Trace(
-        rows=sources if kind == "encoder" else targets,
-        columns=targets if kind == "decoder" else sources,
-        x=x,
-        memory=memory[0] if kind == "cross" else x,
-        matrices=matrices,
-        mask=causal_mask(len(x), len(x), device=device)[0, 0] if kind == "decoder" else None,
+        rows=source_names if kind == "encoder" else target_names,
+        columns=target_names if kind == "decoder" else source_names,
+        memory=seen.memory[0] if kind == "cross" else stages.x,
+        matrices=(queries, keys, values),
+        mask=causal_mask(len(stages.x), device=x.device)[0, 0] if kind == "decoder" else None,
         stages=stages,
     )
 
 
 def single_token(trace: Trace, row: int) -> dict[str, Tensor]:
-    """Every stage of token `row` alone, one number after the other, without tensors or batch.
+    """Compute every stage for token `row` alone, with Python numbers instead of matrices.
 
-    The slow and plain way to say what attention is; a row of the batched stages must equal it.
+    This is attention at its plainest; a row of the batched stages must equal it.
     """
-
-    def project(vector: list[float], matrix: list[list[float]]) -> list[float]:
-        return [dot(vector, column) for column in zip(*matrix, strict=True)]
 
     def dot(a: Sequence[float], b: Sequence[float]) -> float:
         return sum(i * j for i, j in zip(a, b, strict=True))
+
+    def project(vector: list[float], matrix: list[list[float]]) -> list[float]:
+        return [dot(vector, column) for column in zip(*matrix, strict=True)]
 
     w_query, w_key, w_value = (matrix.tolist() for matrix in trace.matrices)
     memory = trace.memory.tolist()
@@ -184,30 +178,28 @@ def single_token(trace: Trace, row: int) -> dict[str, Tensor]:
     keys = [project(token, w_key) for token in memory]
     values = [project(token, w_value) for token in memory]
     scores = [dot(query, key) for key in keys]
-    seen = [True] * len(keys) if trace.mask is None else trace.mask[row].tolist()
-    highest = max(score for score, visible in zip(scores, seen, strict=True) if visible)
+    allowed = [True] * len(keys) if trace.mask is None else trace.mask[row].tolist()
+    largest = max(score for score, may in zip(scores, allowed, strict=True) if may)
     powers = [
-        math.exp((score - highest) / math.sqrt(len(query))) if visible else 0.0
-        for score, visible in zip(scores, seen, strict=True)
+        math.exp((score - largest) / math.sqrt(len(query))) if may else 0.0
+        for score, may in zip(scores, allowed, strict=True)
     ]
     weights = [power / sum(powers) for power in powers]
     context = [dot(weights, column) for column in zip(*values, strict=True)]
-    return {
-        "queries": torch.tensor(query),
-        "keys": torch.tensor(keys),
-        "values": torch.tensor(values),
-        "scores": torch.tensor(scores),
-        "weights": torch.tensor(weights),
-        "context": torch.tensor(context),
-    }
+    stages = (query, keys, values, scores, weights, context)
+    return {rule.stage: torch.tensor(stage) for rule, stage in zip(rules(), stages, strict=True)}
 
 
 def row_of(stages: Stages, row: int) -> dict[str, Tensor]:
-    """What belongs to query `row` of one head: all keys and values, and its row of the rest."""
-    whole = stages._asdict()
-    return {
-        name: stage if name in ("keys", "values") else stage[row] for name, stage in whole.items()
-    }
+    """Return what query `row` of one head uses: all keys and values, and its row of the others.
+
+    The input x is left out, as in `single_token`.
+    """
+    of_row = stages._asdict()
+    del of_row["x"]
+    for name in ("queries", "scores", "weights", "context"):
+        of_row[name] = of_row[name][row]
+    return of_row
 
 
 @torch.no_grad()
@@ -217,10 +209,13 @@ def run_stages(
     memory: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """Every stage of an attention over `x`, and of several heads what is made of them ("output").
+    """Return every stage of an attention by name; multi-head attention adds its "output".
 
-    `SelfAttention`: x (n, d_in). `MultiHeadAttention`: x (B, T, d_in), keys and values from
-    `memory` (B, S, d_in), without it from `x`.
+    Args:
+        attention: the lesson's `SelfAttention`, or `MultiHeadAttention`.
+        x: (n, d_in) for `SelfAttention`, (B, T, D) for `MultiHeadAttention`.
+        memory: (B, S, D), for `MultiHeadAttention` alone; by default `x`.
+        mask: (n, n), or broadcastable to (B, H, T, S); boolean, True: may attend.
     """
     if isinstance(attention, SelfAttention):
         return attention.stages(x, mask)._asdict()
@@ -230,33 +225,31 @@ def run_stages(
 
 
 class Disagreement(NamedTuple):
-    """The first stage in which two attentions differ; what follows from it differs too."""
+    """The first stage in which two attentions differ; the stages after it follow from it."""
 
     stage: str
-    shapes: tuple[tuple[int, ...], tuple[int, ...]]
-    difference: float | None  # the largest one; None where the shapes differ
+    difference: str
 
     def __str__(self) -> str:
-        if self.difference is None:
-            return f"{self.stage}: shape {self.shapes[0]} against {self.shapes[1]}"
-        return f"{self.stage}: numbers differ by up to {self.difference:.2g}"
+        return f"{self.stage}: {self.difference}"
 
 
 def compare_stages(
     a: Mapping[str, Tensor], b: Mapping[str, Tensor], tolerance: float = 1e-4
 ) -> Disagreement | None:
-    """The first stage that disagrees, None if all agree: first all shapes, then the numbers.
+    """Return the first stage in which `a` and `b` disagree, or None: all shapes, then all numbers.
 
-    `a` and `b` are the stages of two attentions (`run_stages`), or a row of the batched ones
-    (`row_of`) and the same token alone (`single_token`); they name the same stages. The numbers
-    may differ by `tolerance`, or by that share of the larger one.
+    Args:
+        a: stages by name, from `run_stages`, `row_of` or `single_token`.
+        b: the same stages of another implementation.
+        tolerance: how much two numbers may differ, absolutely or as a share of the second one.
     """
     pairs = [(stage, a[stage].double(), b[stage].double()) for stage in a]
     for stage, one, other in pairs:
         if one.shape != other.shape:
-            return Disagreement(stage, (tuple(one.shape), tuple(other.shape)), None)
+            return Disagreement(stage, f"shape {tuple(one.shape)} against {tuple(other.shape)}")
     for stage, one, other in pairs:
         if not torch.allclose(one, other, rtol=tolerance, atol=tolerance):
-            difference = (one - other).abs().max().item()
-            return Disagreement(stage, (tuple(one.shape), tuple(other.shape)), difference)
+            largest = (one - other).abs().max().item()
+            return Disagreement(stage, f"numbers differ by up to {largest:.2g}")
     return None

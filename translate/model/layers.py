@@ -55,6 +55,8 @@ class Residual(nn.Module):
     Transformer Architecture").
     """
 
+    sublayer: Any  # MultiHeadAttention or FeedForward
+
     def __init__(self, sublayer: nn.Module, d_model: int, dropout: float, norm: str) -> None:
         super().__init__()
         self.sublayer = sublayer

@@ -166,7 +166,8 @@ class TranslationData(lightning.LightningDataModule):
         if sources is None:
             raise UsageError(
                 f"no data to read: set data.{name}.tsv, or data.{name}.source and "
-                f"data.{name}.target, or give --config FILE, for example configs/tiny.yaml"
+                f"data.{name}.target, or give --config FILE "
+                "(`translate template my.yaml` writes a commented config to start from)"
             )
         filters = self.filters if name == "train" else None
         corpus = read_corpus(sources, f"data.{name}", filters)

@@ -11,16 +11,16 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 from tqdm import tqdm
 
 from translate.insight.health import Health
 from translate.insight.measure import (
     KINDS,
-    AttentionFigures,
+    AttentionStatistics,
     Inspection,
     inspect,
-    norm,
-    parts,
+    parameters_by_module,
     update_ratios,
 )
 from translate.model.transformer import Transformer
@@ -77,16 +77,16 @@ class LookInside(Callback):
             return
         tokens = max(1, pl_module.tokens_in_update)
         self._norms = {}
-        for part, parameters in parts(pl_module.model).items():
+        for part, parameters in parameters_by_module(pl_module.model).items():
             gradients = [each.grad for each in parameters if each.grad is not None]
-            self._norms[part] = norm(gradients) / tokens
+            self._norms[part] = get_total_norm(gradients).item() / tokens
             self._before[part] = [each.detach().clone() for each in parameters]
 
     @torch.no_grad()
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         if not self._before:
             return
-        ratios = update_ratios(self._before, parts(pl_module.model))
+        ratios = update_ratios(self._before, parameters_by_module(pl_module.model))
         self._before = {}
         if trainer.logger is not None:
             norms = {f"within_gradient_norm/{part}": x for part, x in self._norms.items()}
@@ -123,7 +123,7 @@ class LookInside(Callback):
         if trainer.logger is not None:
             trainer.logger.log_metrics(_named(seen), step=trainer.global_step)
         metrics, step = trainer.callback_metrics, trainer.global_step
-        self._say(trainer, self._health.inside(step, seen))
+        self._say(trainer, self._health.inspection(step, seen))
         if self._losses:
             self._say(
                 trainer,
@@ -136,9 +136,9 @@ class LookInside(Callback):
             trainer,
             self._health.translations(
                 step,
-                repeated=float(metrics.get("val/repeats_itself", 0.0)),
-                copied=float(metrics.get("val/copied_source", 0.0)),
-                endless=float(metrics.get("val/limit_reached", 0.0)),
+                repeats_itself=float(metrics.get("val/repeats_itself", 0.0)),
+                copied_source=float(metrics.get("val/copied_source", 0.0)),
+                limit_reached=float(metrics.get("val/limit_reached", 0.0)),
             ),
         )
 
@@ -177,11 +177,11 @@ def _named(seen: Inspection) -> dict[str, float]:
         for name, value in figures._asdict().items()
     }
     residual = {
-        f"within_residual/{part}_{layer + 1}": x for (part, layer), x in seen.residual.items()
+        f"within_residual/{part}_{layer + 1}": x for (part, layer), x in seen.residual_rms.items()
     }
     source = {"within_source/own": seen.nll}
-    if seen.nll_of_another_source is not None:
-        source["within_source/another"] = seen.nll_of_another_source
+    if seen.nll_wrong_source is not None:
+        source["within_source/another"] = seen.nll_wrong_source
     return {**figures, **residual, **source}
 
 
@@ -199,7 +199,7 @@ def _layout(model: Transformer) -> dict[str, dict[str, list]]:
                 for layer in range(layers["encoder" if kind == "encoder" else "decoder"])
             )
         )
-        for name in AttentionFigures._fields
+        for name in AttentionStatistics._fields
         for kind in KINDS
     }
     return {

@@ -1,0 +1,75 @@
+"""Checks on translations: copies of the source, repetition, and files that were mixed up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sacrebleu.metrics import CHRF
+
+from translate.evaluation.scores import count_equal
+from translate.text.normalize import fold, normalize
+
+_REPEATED_LETTERS = re.compile(r"([^\W\d_]+?)\1{3}")
+
+
+def repeats_itself(text: str) -> bool:
+    """Return whether `text` contains a loop, as a model writes that finds no end.
+
+    A loop is one or more words three times in a row ("auf dem Tisch auf dem Tisch auf dem Tisch"),
+    whatever their case and punctuation, or one or more letters of a word four times in a row
+    ("Fahrfahrfahrfahrt").
+    """
+    text = fold(text)
+    words = re.findall(r"\w+", text)
+    return (
+        _REPEATED_LETTERS.search(text) is not None
+        or any(
+            words[start] == words[start + length]  # false for most starts, and cheap
+            and words[start : start + 2 * length] == words[start + length : start + 3 * length]
+            for length in range(1, len(words) // 3 + 1)
+            for start in range(len(words) - 3 * length + 1)
+        )
+    )
+
+
+def count_copies(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> int:
+    """Count the outputs that equal their source although the reference does not.
+
+    If the reference is a copy too ("Berlin"), a copy is right.
+    """
+    return sum(
+        normalize(output) == normalize(source) != normalize(reference)
+        for source, output, reference in zip(sources, outputs, references, strict=True)
+    )
+
+
+def copy_warnings(
+    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
+) -> list[str]:
+    """Warn if most outputs whose reference differs from the source are copies of the source."""
+    copies = count_copies(sources, outputs, references)
+    others = len(sources) - count_equal(sources, references)
+    if 2 * copies <= others:
+        return []
+    message = "translations equal their source: are source and target the same file, or swapped?"
+    return [f"{copies} of {others} {message}"]
+
+
+def file_warnings(
+    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], chrf: float
+) -> list[str]:
+    """Warn if the files do not seem to be a source and its reference.
+
+    `chrf` is the score of the outputs against the references.
+    """
+    warnings = copy_warnings(sources, outputs, references)
+    if 2 * (copies := count_equal(sources, references)) > len(sources):
+        message = "references equal their source: are both sides the same file?"
+        warnings.append(f"{copies} of {len(sources)} {message}")
+    if not warnings and (to_source := CHRF().corpus_score(outputs, [sources]).score) > chrf:
+        warnings.append(
+            f"the translations are more similar to their sources (chrF {to_source:.1f}) than to "
+            f"their references (chrF {chrf:.1f}): are source and target swapped?"
+        )
+    return warnings
