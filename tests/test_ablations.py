@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import ablations
 import pronouns
 from ablation import claims, page
+from ablation.measures import attention_cost, gradient_by_distance
 from ablation.train import train_variant
 from ablation.variants import MODELS
 
@@ -255,6 +256,22 @@ def test_the_page_tells_of_a_diverged_variant_and_of_the_others(tmp_path):
     assert "time n^2.00 and memory n^1.00 for the fused kernel" in text
     assert "50% correct with up to 3 words between, 0% with more" in text
     assert "Result for the other model: **it holds**" in text
+
+
+def test_memory_of_attention_grows_linearly_without_the_score_matrix_and_faster_with_it():
+    cost = attention_cost(lengths=(64, 128, 256), repeats=1)
+    growth = {}
+    for path, each in cost.items():
+        a, b, c = each["mebibytes"]
+        growth[path] = (c - b) / (b - a)
+        assert all(seconds > 0 for seconds in each["seconds"])
+    assert growth["fused kernel"] == pytest.approx(2, rel=0.01)
+    assert growth["explicit stages"] > 2.5
+
+
+def test_gradients_are_relative_to_the_last_token():
+    for norms in gradient_by_distance(length=5, draws=2).values():
+        assert len(norms) == 5 and norms[0] == 1.0 and min(norms) > 0
 
 
 def test_pronoun_sentences_have_two_nouns_of_different_genders():
