@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trains configs/multi30k.yaml from start to end with seeds 1, 2 and 3, in three rounds
-# (docs/quality.md says what each round gains):
+# (docs/experiments.md says what each round gains):
 #   1. Two models, one for each direction, learn from the corpus and translate the training text.
 #   2. Three models learn from the corpus and both translations, and translate the training text.
 #   3. The same three models continue for a while on all translations.

@@ -36,7 +36,7 @@ from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.insight.attention import Kind, attention_maps
 from translate.insight.plots import rendered
-from translate.io import check_writable, write_whole
+from translate.io import check_writable, write_atomically
 from translate.model.transformer import Transformer
 from translate.text.tokenizer import Tokenizer
 
@@ -174,7 +174,7 @@ def main() -> None:
         print(f"  {distance:2} words   {fmean(each):4.0%} of {len(each)}")
     print(f"  all        {sum(map(sum, correct.values()))} of {len(sentences)}")
     if args.output:
-        write_whole(args.output, rendered(share_heatmap(shares), "png"))
+        write_atomically(args.output, rendered(share_heatmap(shares), "png"))
 
 
 if __name__ == "__main__":
