@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from torch import nn
 from torch.testing import assert_close
 
@@ -21,6 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import ablations
 import pronouns
 from ablation import claims, page
+from ablation.measures import attention_cost, gradient_by_distance
+from ablation.train import train_variant
 from ablation.variants import MODELS
 
 ROOT = Path(__file__).parents[1]
@@ -162,11 +165,38 @@ def result(**changes) -> dict:
     """What `train_variant` returns."""
     sound = {
         "diverged": "",
-        "warnings": [(100, "scores grow")],
+        "warnings": [(100, "large attention scores")],
         "series": {"train/nll": [(10, 7.0), (20, 1.0)], "val/nll": [(20, 1.0)]},
         "measured": WHOLE,
     }
     return {**sound, **changes}
+
+
+@pytest.fixture
+def configs(tmp_path, pairs):
+    """The folder of configs with a baseline that trains for two updates on a dozen pairs."""
+    for number, language in enumerate(("en", "de")):
+        text = "".join(f"{pair[number]}\n" for pair in pairs)
+        (tmp_path / f"pairs.{language}").write_text(text, encoding="utf-8")
+    settings = yaml.safe_load((ROOT / "configs/ablation/baseline.yaml").read_text("utf-8"))
+    files = {"source": "pairs.en", "target": "pairs.de"}
+    settings["data"] |= {"train": files, "valid": files, "vocab_size": 140}
+    settings["model"] |= {"d_model": 16, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1}
+    settings["trainer"] |= {"max_steps": 2, "val_check_interval": 1, "log_every_n_steps": 1}
+    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_variant_is_trained_and_all_numbers_of_the_page_are_measured(configs):
+    found = train_variant("no_scaling", configs / "runs", configs)
+    assert found["diverged"] == ""
+    assert found["measured"].keys() == {*WHOLE, "initial attention entropy / maximum"}
+    assert [len(found["series"][tag]) for tag in ("train/nll", "val/nll", "val/bleu")] == [2, 2, 2]
+    assert sum(map(len, found["correct_pronouns"].values())) == 80
+    # The module built the variant: its scores are twice those of the whole model, √d_k = 2.
+    whole = train_variant("baseline", configs / "runs", configs)
+    ratio = found["measured"]["initial largest score"] / whole["measured"]["initial largest score"]
+    assert ratio == pytest.approx(2, rel=0.2)
 
 
 @pytest.mark.parametrize("name", claims.CLAIMS)
@@ -219,13 +249,29 @@ def test_the_page_tells_of_a_diverged_variant_and_of_the_others(tmp_path):
         "baseline",
         "one_head",
     }
-    assert "| baseline | 1.00 | 60.0 | scores grow (100) |\n" in text
-    assert "| one_head | diverged | 0.0 | scores grow (100) |\n" in text
+    assert "| baseline | 1.00 | 60.0 | large attention scores (100) |\n" in text
+    assert "| one_head | diverged | 0.0 | large attention scores (100) |\n" in text
     assert "it holds**. Training diverged: gradient norm nan after 20 updates." in text
     assert "time n^2.00 and memory n^2.00 for the explicit stages" in text
     assert "time n^2.00 and memory n^1.00 for the fused kernel" in text
     assert "50% correct with up to 3 words between, 0% with more" in text
     assert "Result for the other model: **it holds**" in text
+
+
+def test_memory_of_attention_grows_linearly_without_the_score_matrix_and_faster_with_it():
+    cost = attention_cost(lengths=(64, 128, 256), repeats=1)
+    growth = {}
+    for path, each in cost.items():
+        a, b, c = each["mebibytes"]
+        growth[path] = (c - b) / (b - a)
+        assert all(seconds > 0 for seconds in each["seconds"])
+    assert growth["fused kernel"] == pytest.approx(2, rel=0.01)
+    assert growth["explicit stages"] > 2.5
+
+
+def test_gradients_are_relative_to_the_last_token():
+    for norms in gradient_by_distance(length=5, draws=2).values():
+        assert len(norms) == 5 and norms[0] == 1.0 and min(norms) > 0
 
 
 def test_pronoun_sentences_have_two_nouns_of_different_genders():
