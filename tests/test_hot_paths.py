@@ -1,144 +1,113 @@
-"""What training and decoding may cost, counted in operations and tensor sizes, never in seconds."""
+"""What training and decoding may cost, in RAM and in operations, as torch.profiler counts them.
+
+Nothing here measures time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.profiler import ProfilerActivity, profile
 
 from translate.decoding.beam import BeamSearch
 from translate.decoding.prefix import Prefix
-from translate.decoding.search import GreedySearch
+from translate.decoding.search import GreedySearch, SearchInputs
+from translate.model.attention import MultiHeadAttention
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.training.batching import Batch
 from translate.training.module import TranslationModule
 
-V = 1009  # no other size here, so that logits are known by it
+V = 1009
+LAYERS, D = 4, 128
 
 
-class Watch(TorchDispatchMode):
-    """Notes every operation that computes something, and the shape of every new tensor."""
+class Cost(NamedTuple):
+    """The operations of some work, and the most that one of them allocated, in float32 elements."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.operations: list[str] = []
-        self.shapes: list[torch.Size] = []
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        results = operation(*args, **(kwargs or {}))
-        returned = operation._schema.returns
-        alias = returned[0].alias_info if returned else None
-        if alias is None or alias.is_write:  # otherwise a view, which is no work
-            self.operations.append(str(operation))
-        if alias is None:
-            results_ = results if isinstance(results, tuple | list) else [results]
-            self.shapes += [each.shape for each in results_ if isinstance(each, torch.Tensor)]
-        return results
-
-    @property
-    def largest(self) -> int:
-        return max(shape.numel() for shape in self.shapes)
+    operations: list[str]
+    largest: int
 
 
-def watched(work: Callable[[], object]) -> Watch:
-    with Watch() as watch:
+def cost(work: Callable[[], object]) -> Cost:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         work()
-    return watch
+    events = profiler.events()
+    allocated = max(event.self_cpu_memory_usage for event in events)
+    return Cost([event.name for event in events if event.name != "[memory]"], allocated // 4)
 
 
-def transformer(**changes) -> Transformer:
-    settings = {"encoder_layers": 4, "decoder_layers": 4, "dropout": 0.0, "max_length": 600}
-    return Transformer(TransformerConfig(V, 0, **{**settings, **changes})).eval()
+def transformer(dropout: float = 0.0) -> Transformer:
+    shape = {"encoder_layers": LAYERS, "decoder_layers": LAYERS, "d_model": D, "max_length": 600}
+    return Transformer(TransformerConfig(V, 0, dropout=dropout, **shape)).eval()
 
 
-def search(model: Transformer, rows: int, length: int = 9) -> GreedySearch:
+def inputs(rows: int, length: int, never: tuple[int, ...]) -> SearchInputs:
     src = torch.randint(4, V, (rows, length))
-    src[0, -2:] = 0  # so that there is padding
-    never = (0, 1, 2, 3)  # no eos: every step has all rows
-    return GreedySearch(
-        model, src, bos_id=2, eos_id=3, never=never,
-        limits=[40] * rows, prefixes=[Prefix()] * rows,
-    )  # fmt: skip
+    src[0, -2:] = 0  # padding
+    prefixes = [Prefix()] * rows
+    return SearchInputs(src, [40] * rows, prefixes, bos_id=2, eos_id=3, never=never)
 
 
-def test_operations_of_a_decode_step():
-    """A layer: 3 norms, 6 products, 2 attentions, 3 sums, ReLU, the copy into the cache, and what
-    brings tensors into shape. No more of them with every position."""
-    running = search(transformer(), 8)
-    running.advance()
-    watch = watched(running.advance)
-    assert len(watch.operations) <= 4 * LAYER_OPERATIONS + OTHER_OPERATIONS, watch.operations
-    for _ in range(5):
-        running.advance()
-    assert len(watched(running.advance).operations) == len(watch.operations)
+def greedy_search(rows: int, length: int, *, steps: int) -> GreedySearch:
+    never = (0, 1, 2, 3)  # without eos, every step has all rows
+    search = GreedySearch(transformer(), inputs(rows, length, never))
+    for _ in range(steps):
+        search.advance()
+    return search
 
 
-def test_a_decode_step_makes_nothing_larger_than_the_logits():
-    running = search(transformer(), 8, length=200)  # a layer's keys alone are 8 x 200 x 128
-    for _ in range(20):
-        running.advance()
-    assert watched(running.advance).largest == 8 * V
+def test_a_later_decode_step_has_no_more_operations():
+    search = greedy_search(rows=8, length=9, steps=2)
+    early = cost(search.advance).operations
+    for _ in range(10):
+        search.advance()
+    assert cost(search.advance).operations == early
+
+
+def test_a_decode_step_allocates_nothing_larger_than_the_logits():
+    search = greedy_search(rows=8, length=200, steps=20)  # a layer's keys are 8 x 200 x 128
+    assert cost(search.advance).largest <= 8 * V
 
 
 def test_dropping_a_row_of_the_cache_copies_at_most_one_row():
-    running = search(transformer(), 8, length=50)
-    for _ in range(10):
-        running.advance()
-    running.hypotheses[2].end = len(running.hypotheses[2].ids)
-    watch = watched(running.advance)
-    assert len(running.running) == 7
-    assert watch.largest == 4 * 2 * 50 * 128  # layers, keys and values, source, width
+    search = greedy_search(rows=8, length=50, steps=10)
+    search.hypotheses[2].end = len(search.hypotheses[2].ids)
+    copied = cost(search.advance).largest
+    assert len(search.running) == 7
+    assert copied <= max(LAYERS * 2 * 50 * D, 8 * V)  # keys and values of one source, or logits
 
 
-def test_a_step_of_a_beam_is_one_of_greedy_search_and_sorting():
-    """The operations of a layer, to the seats and back; log-softmax and the best of each row
-    instead of NumPy's argmax; past keys and values of the rows that change their place."""
-    model = transformer()
-    src = torch.randint(4, V, (8, 150))  # a source's keys alone are larger than its logits
-    running = BeamSearch(
-        model, src, bos_id=2, eos_id=3, never=(0, 1, 2), beam=5, length_penalty=1.0, wanted=5,
-        limits=[40] * 8, prefixes=[Prefix()] * 8,
-    )  # fmt: skip
-    for _ in range(10):
-        running.advance()
-    rows = len(running.running)
-    assert rows > 8
-    watch = watched(running.advance)
-    assert len(watch.operations) <= 4 * (LAYER_OPERATIONS + 2) + BEAM_OPERATIONS, watch.operations
-    past = 4 * 2 * running._decoder._cache.length * 128  # layers, keys and values, width
-    assert watch.largest <= max(rows * V, (rows - 8) * past)  # one of each source stays in place
-    assert not [shape for shape in watch.shapes if 150 in shape]  # no memory is made or moved
+def test_a_step_of_a_beam_neither_makes_nor_moves_the_keys_of_the_sources():
+    never = (0, 1, 2)
+    search = BeamSearch(transformer(), inputs(8, 400, never), beam=5, length_penalty=1.0)
+    for _ in range(5):
+        search.advance()
+    assert len(search.running) > 8
+    assert cost(search.advance).largest < 8 * 400 * D  # the keys of one layer
 
 
-def training_batch(rows: int, length: int) -> Batch:
-    ids = torch.randint(4, V, (rows, length))
-    return Batch(src=ids, tgt_in=ids, tgt_out=ids, indices=torch.arange(rows))
-
-
-def watch_training(batch: Batch) -> Watch:
-    """Of a forward and a backward pass, with dropout."""
+def training_step(rows: int, length: int, explicit_up_to: int | None = None) -> Cost:
+    """A forward and a backward pass, with dropout."""
     module = TranslationModule()
     module.model = transformer(dropout=0.1).train()
-    return watched(lambda: module.loss(batch).loss.backward())
+    for layer in module.model.modules():
+        if isinstance(layer, MultiHeadAttention) and explicit_up_to is not None:
+            layer.explicit_up_to = explicit_up_to
+    ids = torch.randint(4, V, (rows, length))
+    batch = Batch(src=ids, tgt_in=ids, tgt_out=ids, indices=torch.arange(rows))
+    return cost(lambda: module.loss(batch).loss.backward())
 
 
-def test_logits_of_a_whole_batch_never_exist(monkeypatch):
-    monkeypatch.setattr("translate.training.objective.CHUNK", 200)
-    watch = watch_training(training_batch(rows=40, length=20))
-    rows = [shape.numel() // V for shape in watch.shapes if shape and shape[-1] == V]
-    assert max(rows) == 200  # and not 800
+def test_the_logits_of_a_whole_batch_never_exist():
+    rows, length = 150, 20
+    assert training_step(rows, length).largest < rows * length * V // 2
 
 
-@pytest.mark.parametrize("length", [20, 300])
-def test_long_sentences_build_no_matrix_of_scores(length):
-    watch = watch_training(training_batch(rows=2, length=length))
-    squares = [shape for shape in watch.shapes if shape[-2:] == (length, length)]
-    assert bool(squares) == (length == 20)
-
-
-# Measured; an operation more is a change to be weighed, not a number to be raised.
-LAYER_OPERATIONS = 16
-OTHER_OPERATIONS = 7
-BEAM_OPERATIONS = 13
+@pytest.mark.parametrize(("explicit_up_to", "exist"), [(None, False), (400, True)])
+def test_long_sentences_build_no_matrix_of_scores(explicit_up_to, exist):
+    rows, length, heads = 3, 400, 4
+    largest = training_step(rows, length, explicit_up_to).largest
+    assert (largest >= rows * heads * length * length) == exist

@@ -35,6 +35,7 @@ COMMANDS = {
     "attend": ("draw attention weights between words", "attend"),
     "trace": ("compute attention stage by stage, with all shapes", "trace"),
     "check": ("report errors in training data", "check"),
+    "template": ("write a commented config for your own sentence pairs", "template"),
 }
 
 

@@ -287,8 +287,8 @@ def test_a_tokenizer_that_cannot_be_read_is_a_problem(report):
             ["--config", "typo.yaml"],
             "typo.yaml: no setting data.train.tvs; did you mean data.train.tsv?",
         ),
-        (["--config", "no.yaml"], "data.filters: a section of settings is expected, not None"),
-        (["--config", "three.yaml"], "model: a section of settings is expected"),
+        (["--config", "no.yaml"], "a section of settings"),
+        (["--config", "three.yaml"], "a section of settings"),
         (
             ["--config", "filter.yaml"],
             "filter.yaml: no setting data.filters.ratio; did you mean data.filters.length_ratio?",

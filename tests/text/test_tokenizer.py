@@ -104,7 +104,7 @@ def test_over_long_lines_alone_are_refused_with_their_number_and_the_limit():  #
 def test_over_long_lines_are_counted_and_the_limit_is_settable():  # S13
     texts = [*THREE_PAIRS, "ab " * 3000, "xy " * 2000]
     notes = Tokenizer.train(texts, vocab_size=50)[1]
-    assert notes == ["tokenizer: 2 lines longer than 4,192 bytes left out"]
+    assert notes == ["tokenizer: 2 lines longer than 4,192 bytes not used"]
     tokenizer, notes = Tokenizer.train(texts, vocab_size=50, max_bytes=9000)
     assert notes == []
     assert tokenizer.unk_id not in tokenizer.encode("ab xy")

@@ -111,14 +111,14 @@ def check_files(
         log.add(*corpus.problems)
         for left in corpus.left_out:
             if left.kind != "duplicate" or left.count > _COMMON_DUPLICATES * len(corpus.pairs):
-                texts = {"what": f"left out: {left.reason}", "example": left.example}
-                log.add(Problem(left.kind, left.file, left.line, **texts, count=left.count))
+                log.add(left.problem)
         corpora[name] = corpus
         splits[name] = Split(len(corpus.pairs), {left.kind: left.count for left in corpus.left_out})
     log.add(*check_corpora(corpora))
     sampled = any(len(corpus.pairs) > SAMPLE for corpus in corpora.values())
     report = Report(splits, max_length, sampled=sampled)
     train = corpora["train"]
+    known = characters(train.pairs)
     fit_pairs = {"train": train.pairs}
     counter = None
     if train.pairs:
@@ -130,13 +130,15 @@ def check_files(
                 fit_pairs = split_corpus(train.pairs, missing, held_out, seed=seed)
         with log.catch(str(tokenizer or first_file), "vocabulary"):
             counter = _vocabulary(tokenizer, fit_pairs["train"], vocab_size, report)
-    for name, corpus in corpora.items() if counter else ():
+    for name, corpus in corpora.items():
+        if counter is None:  # a problem that is in the log
+            break
         # What `fit` does with which pairs; `translate test` cuts sentences that are too long.
         uses = {"validate on": corpus.pairs} if name == "valid" else {}
         if name == "train":
             uses = {"learn from": fit_pairs["train"], "validate on": fit_pairs.get("valid", [])}
         else:
-            splits[name].unknown, _ = unknown_characters(corpus, train)
+            splits[name].unknown, _ = unknown_characters(corpus, known)
         log.add(*_measure(corpus, splits[name], counter, max_length, uses))
     report.problems = log.worst_first()
     return report

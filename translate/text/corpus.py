@@ -7,7 +7,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,10 +56,6 @@ class Corpus:
         """Return a problem that the pairs at `indices` have; the first of them is the example."""
         place, example = self.file_and_line(indices[0], side), excerpt(*self.pairs[indices[0]])
         return Problem(kind, *place, what=what, example=example, count=len(indices))
-
-    @cached_property
-    def characters(self) -> set[str]:
-        return characters(self.pairs)
 
 
 def characters(pairs: Iterable[Pair]) -> set[str]:
@@ -140,7 +135,8 @@ class ParallelFiles:
             return json_rows(self.jsonl, self.fields, f"{prefix}jsonl", log)
         if self.parquet is not None:
             return parquet_rows(self.parquet, self.fields, f"{prefix}parquet", log)
-        return hub_rows(self.hub, self.subset, self.split, self.fields, f"{prefix}hub", log)
+        name = self.hub or ""  # `check` has made sure that it is set
+        return hub_rows(name, self.subset, self.split, self.fields, f"{prefix}hub", log)
 
     def check(self, setting: str = "") -> None:
         """Check that the settings do not contradict each other; opens no file.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from translate.text.corpus import Corpus
+from translate.text.corpus import Corpus, characters
 from translate.text.normalize import fold, normalize
 from translate.text.problems import Problem
 
@@ -47,11 +47,12 @@ def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
                 yield corpus.problem("headings", [start])
     for (name, first), (_, second) in combinations(corpora.items(), 2):
         yield from _overlap(name, first, second)
-    for name, corpus in corpora.items():
-        if name != "train":
-            _, problem = unknown_characters(corpus, corpora["train"])
-            if problem is not None:
-                yield problem
+    others = [corpus for name, corpus in corpora.items() if name != "train"]
+    known = characters(corpora["train"].pairs) if others else set()
+    for corpus in others:
+        _, problem = unknown_characters(corpus, known)
+        if problem is not None:
+            yield problem
 
 
 def look_swapped(sources: Iterable[str], targets: Iterable[str]) -> bool:
@@ -86,18 +87,21 @@ def _overlap(name: str, first: Corpus, second: Corpus) -> Iterator[Problem]:
         yield second.problem("overlap", indices, what=what)
 
 
-def unknown_characters(corpus: Corpus, train: Corpus) -> tuple[float, Problem | None]:
-    """Return the share of characters that `train` does not have, and the problem if it is not 0."""
+def unknown_characters(corpus: Corpus, known: set[str]) -> tuple[float, Problem | None]:
+    """Return the share of characters that are not in `known`, those of train, and the problem.
+
+    Without known characters there is no training text to compare with: the share is 0.
+    """
     unknown: Counter[str] = Counter()
     total = 0
     sides: dict[int, int] = {}  # for each pair with unknown characters, the first side with one
-    for index, pair in enumerate(corpus.pairs if train.pairs else ()):
+    for index, pair in enumerate(corpus.pairs if known else ()):
         for side, text in enumerate(pair):
             text = normalize(text).replace(" ", "")
             total += len(text)
-            if not train.characters.issuperset(text):
+            if not known.issuperset(text):
                 sides.setdefault(index, side)
-                unknown.update(character for character in text if character not in train.characters)
+                unknown.update(character for character in text if character not in known)
     if not sides:
         return 0.0, None
     share = unknown.total() / total

@@ -161,6 +161,11 @@ class LeftOut:
     example: str
     count: int = 0
 
+    @property
+    def problem(self) -> Problem:
+        what = f"left out: {self.reason}"
+        return Problem(self.kind, self.file, self.line, what, "", self.example, self.count)
+
     def __str__(self) -> str:
         first = f"first at {self.file}:{self.line}: {self.example}"
         return f"left out {self.count:,} ({self.reason}), {first}"
@@ -219,8 +224,8 @@ class ProblemLog:
         except UserError as error:
             if self.strict or isinstance(error, UsageError):
                 raise
-            known = isinstance(error, DataError)
-            self.add(error.problem if known else Problem(kind, file, what=str(error)))
+            problem = error.problem if isinstance(error, DataError) else None
+            self.add(problem or Problem(kind, file, what=str(error)))
 
     def worst_first(self) -> list[Problem]:
         """Return the problems by severity, then in the order in which they were found."""

@@ -43,7 +43,7 @@ def split_by_source(
 
     sources = list(groups)
     chosen: set[int] = set()
-    too_large = []
+    too_large: list[list[int]] = []
     for position in shuffled(len(sources), f"split {seed}"):
         if len(chosen) == held_out:
             break
@@ -54,7 +54,8 @@ def split_by_source(
             else:
                 too_large.append(group)
     if len(chosen) < held_out and too_large:
-        chosen.update(min(too_large, key=len))
+        smallest: list[int] = min(too_large, key=len)
+        chosen.update(smallest)
     if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
         advice = "hold out fewer, or set" if held_out > 1 else "set"
         raise UserError(

@@ -94,7 +94,7 @@ _COMPRESSED: dict[str, tuple[bytes | tuple[bytes, ...], Callable[[], Any]]] = {
         lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj(),
     ),
 }
-_UNSUPPORTED = {
+_UNSUPPORTED: dict[str, bytes | tuple[bytes, ...]] = {
     "bzip2 file": tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)),
     "ZIP archive or office document": b"PK\3\4",
     "7z archive": b"7z\xbc\xaf\x27\x1c",

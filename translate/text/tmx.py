@@ -98,7 +98,7 @@ def _text(element: Element | None) -> str:
         return ""
     parts = [element.text or ""]
     for child in element:
-        if isinstance(child.tag, str) and etree.QName(child).localname not in _MARKUP:
+        if isinstance(child.tag, str) and etree.QName(child.tag).localname not in _MARKUP:
             parts.append(_text(child))
         elif child.tag is etree.Entity:
             parts.append(child.text or "")

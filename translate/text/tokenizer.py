@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
 
@@ -17,7 +18,7 @@ WORD_START = "▁"
 # SentencePiece silently leaves out training lines with this character, which it uses itself.
 _RESERVED = "▅"
 MAX_BYTES = 4192  # SentencePiece does not train on longer lines
-_SPECIALS = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+_SPECIALS: dict[str, Any] = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 
 
 class Tokenizer:
@@ -82,7 +83,7 @@ class Tokenizer:
         texts, too_long = _training_texts(sentences, max_bytes)
         notes = []
         if too_long:
-            notes.append(f"tokenizer: {too_long:,} lines longer than {max_bytes:,} bytes left out")
+            notes.append(f"tokenizer: {too_long:,} lines longer than {max_bytes:,} bytes not used")
         characters = set().union(*texts) - {" "}
         cls.smallest(characters, vocab_size)
         if len(texts) > max_sentences:

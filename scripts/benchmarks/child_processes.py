@@ -1,0 +1,106 @@
+"""Child processes: run a command, or measure in a module of this package and return the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from benchmarks.options import ROOT, SCRIPTS, BenchmarkError, Options
+
+TIMEOUT = 1800  # seconds
+
+
+def run(
+    command: Sequence[str | Path],
+    options: Options,
+    log: str,
+    *,
+    checkout: Path = ROOT,
+    variables: dict[str, str] | None = None,
+) -> None:
+    """Run a process to its end, with `options.threads` threads and without downloads.
+
+    Its output goes into logs/`log`.log in the work folder, `import translate` finds the package
+    in `checkout`, and `variables` are more environment variables.
+
+    Raises:
+        BenchmarkError: with the most telling line of the log, if the process fails.
+    """
+    file = options.work / "logs" / f"{log}.log"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SCRIPTS), str(checkout)]),
+        "PYTHONUTF8": "1",
+        "OMP_NUM_THREADS": str(options.threads),
+        "MKL_NUM_THREADS": str(options.threads),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        **(variables or {}),
+    }
+    with file.open("wb") as output:
+        try:
+            code = subprocess.run(
+                list(map(str, command)), env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, timeout=TIMEOUT,
+                cwd=checkout,  # comes first on the import path
+            ).returncode  # fmt: skip
+        except OSError as error:
+            raise BenchmarkError(f"cannot start {command[0]}: {error.strerror}") from None
+        except subprocess.TimeoutExpired:
+            raise BenchmarkError(f"still running after {TIMEOUT} s (output: {file})") from None
+    if code:
+        lines = ["no output", *filter(str.strip, file.read_text("utf-8", "replace").splitlines())]
+        reason = ([line for line in lines if "error" in line.lower()] or lines)[-1].strip()[:300]
+        raise BenchmarkError(f"{reason} (exit code {code}, output: {file})")
+
+
+def measure_in_child(
+    module: str,
+    settings: dict[str, Any],
+    options: Options,
+    *,
+    python: str | Path = sys.executable,
+    checkout: Path = ROOT,
+    variables: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Run a module of this package with some settings; return what it passes to `answer`.
+
+    The other arguments are those of `run`.
+    """
+    file = options.work / "answer.json"
+    file.unlink(missing_ok=True)
+    settings = {"threads": options.threads, **settings, "answer": file}
+    command = [python, "-m", f"benchmarks.{module}", json.dumps(settings, default=str)]
+    run(command, options, module, checkout=checkout, variables=variables)
+    return json.loads(file.read_text("utf-8"))
+
+
+def answer(measure: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """The child's side: call `measure` with the settings and write its result."""
+    settings = json.loads(sys.argv[1])
+    Path(settings["answer"]).write_text(json.dumps(measure(settings)), encoding="utf-8")
+
+
+def ram_mib(field: str) -> float:
+    """Return the RAM of this process, in MiB: now (VmRSS) or at its peak (VmHWM).
+
+    0 where the system has no /proc.
+    """
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+            if line.startswith(field):
+                return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def forget_peak() -> None:
+    """Begin the peak of RAM anew, where the system can do that (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", "ascii")

@@ -1,0 +1,112 @@
+"""The same text for every contestant: pairs, tokenizer and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.options import ROOT, SEED, TOKENS_PER_SIDE, BenchmarkError, Options
+
+if TYPE_CHECKING:
+    from translate.training.batching import Batch
+
+TINY = ROOT / "data" / "tiny"
+MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
+VOCAB_SIZE = 8000  # a small corpus gets fewer pieces
+TEST_SENTENCES = 1000
+REPEAT_TINY = 6  # an epoch must be longer than a timed run, or the end of the epoch is timed too
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files in the work folder with normalized text."""
+
+    description: str
+    train: tuple[Path, Path]  # source, target
+    valid: tuple[Path, Path]
+    test: Path  # TEST_SENTENCES sources, one per line
+    tokenizer: Path
+    pieces: int
+
+
+@cache
+def prepare(options: Options) -> Corpus:
+    """Read the corpus, train the tokenizer and write the files."""
+    from translate.text.corpus import ParallelFiles
+    from translate.text.normalize import normalize
+    from translate.text.tokenizer import Tokenizer
+
+    pairs = {}
+    for part, name in MULTI30K.items():
+        files = [TINY / f"{part}.{language}" for language in ("en", "de")]
+        if options.multi30k:
+            files = [options.multi30k / f"{name}.{language}.gz" for language in ("en", "de")]
+        read = ParallelFiles(*files).read().pairs
+        pairs[part] = [(normalize(source), normalize(target)) for source, target in read]
+    tokenizer, _ = Tokenizer.train(
+        (side for pair in pairs["train"] for side in pair), vocab_size=VOCAB_SIZE, seed=SEED
+    )
+    folder = options.work / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "tokenizer.model"
+    file.write_bytes(tokenizer.to_bytes())
+    test = [source for source, _ in pairs["test"]]
+    test = (test * -(-TEST_SENTENCES // len(test)))[:TEST_SENTENCES]
+    name = "Multi30k" if options.multi30k else f"data/tiny, repeated {REPEAT_TINY} times"
+    repeats = 1 if options.multi30k else REPEAT_TINY
+    return Corpus(
+        description=f"{name}: {len(pairs['train']):,} pairs, {len(tokenizer):,} joint pieces",
+        train=_write_pairs(folder, "train", pairs["train"] * repeats),
+        valid=_write_pairs(folder, "valid", pairs["valid"][:50]),
+        test=_write_lines(folder / "test.en", test),
+        tokenizer=file,
+        pieces=len(tokenizer),
+    )
+
+
+def _write_pairs(folder: Path, name: str, pairs: Sequence[tuple[str, str]]) -> tuple[Path, Path]:
+    sources, targets = zip(*pairs, strict=True)
+    source, target = folder / f"{name}.en", folder / f"{name}.de"
+    return _write_lines(source, sources), _write_lines(target, targets)
+
+
+def _write_lines(file: Path, lines: Sequence[str]) -> Path:
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def read_lines(file: str | Path) -> list[str]:
+    """Return the lines of a text file."""
+    return Path(file).read_text("utf-8").removesuffix("\n").split("\n")
+
+
+def batches(files: Sequence[str | Path], tokenizer_file: str | Path) -> Iterator[Batch]:
+    """Read and encode the pairs of two files; yield the batches of this program's first epoch."""
+    from translate.text.corpus import ParallelFiles
+    from translate.text.tokenizer import Tokenizer
+    from translate.training.batching import TokenBatchSampler, collate, encode_pairs
+
+    tokenizer = Tokenizer.load(Path(tokenizer_file))
+    examples = encode_pairs(tokenizer, ParallelFiles(*map(Path, files)).read().pairs)
+    lengths = [example.lengths for example in examples]
+    ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
+    for positions in TokenBatchSampler(lengths, max_tokens=2 * TOKENS_PER_SIDE, seed=SEED):
+        yield collate([examples[position] for position in positions], **ids)
+
+
+def save_batches(corpus: Corpus, file: Path, count: int) -> None:
+    """Write the first batches: src (B, S), tgt_in and tgt_out (B, T), int64, padded with 0.
+
+    Raises:
+        BenchmarkError: an epoch with fewer batches.
+    """
+    import torch
+
+    first = list(islice(batches(corpus.train, corpus.tokenizer), count))
+    if len(first) < count:
+        raise BenchmarkError(f"an epoch has {len(first)} batches, but {count} are needed")
+    torch.save([(batch.src, batch.tgt_in, batch.tgt_out) for batch in first], file)

@@ -1,0 +1,160 @@
+"""This program's weights in other engines, so that all decode with the same model.
+
+`export` runs with this program; the rest runs in the peers' environment and needs nothing of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+# Special pieces: the same in every model of this program, and in the peers that train.
+PAD, BOS, EOS = 0, 2, 3
+MARIAN_IDS = {
+    "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS,
+    "forced_eos_token_id": None,
+}  # fmt: skip
+# Part of this program's parameter names -> the same in MarianMTModel. Longer parts come first.
+MARIAN_NAMES = {
+    "encoder.": "model.encoder.layers.", "decoder.": "model.decoder.layers.",
+    "self_attention.norm": "self_attn_layer_norm", "self_attention.sublayer": "self_attn",
+    "cross_attention.norm": "encoder_attn_layer_norm", "cross_attention.sublayer": "encoder_attn",
+    "feed_forward.norm": "final_layer_norm", "feed_forward.sublayer.0": "fc1",
+    "feed_forward.sublayer.2": "fc2", "W_query": "q_proj", "W_key": "k_proj", "W_value": "v_proj",
+}  # fmt: skip
+
+
+def export(checkpoint: Path, file: Path, tokenizer: Path) -> None:
+    """Write the config, weights and positions of a checkpoint, and its tokenizer.
+
+    Raises:
+        UserError: not a checkpoint.
+    """
+    import torch
+
+    from translate.decoding.checkpoint import load_checkpoint
+
+    trained = load_checkpoint(checkpoint)
+    stored = {
+        "config": vars(trained.model.config),
+        "weights": trained.model.state_dict(),
+        "positions": trained.model.positions,
+    }
+    torch.save(stored, file)
+    tokenizer.write_bytes(trained.tokenizer.to_bytes())
+
+
+def marian_config(shape: dict[str, Any], vocab_size: int, max_length: int) -> Any:
+    """Return the MarianConfig of a shape: ReLU, embeddings times √d_model."""
+    from transformers import MarianConfig
+
+    return MarianConfig(
+        vocab_size=vocab_size,
+        max_position_embeddings=max_length,
+        d_model=shape["d_model"],
+        encoder_layers=shape["encoder_layers"],
+        decoder_layers=shape["decoder_layers"],
+        encoder_attention_heads=shape["n_heads"],
+        decoder_attention_heads=shape["n_heads"],
+        encoder_ffn_dim=shape["d_ff"],
+        decoder_ffn_dim=shape["d_ff"],
+        dropout=shape["dropout"],
+        activation_function="relu",
+        scale_embedding=True,
+        **MARIAN_IDS,
+    )
+
+
+def marian_model(stored: dict[str, Any]) -> Any:
+    """Return a MarianMTModel with these weights.
+
+    Raises:
+        ValueError: a pre-norm model, or weights that do not fit.
+    """
+    import torch
+    from transformers import GenerationConfig, MarianMTModel
+
+    config = stored["config"]
+    if config["norm"] != "post":
+        raise ValueError("MarianMTModel is post-norm: give a model trained with --model.norm post")
+    model = MarianMTModel(marian_config(config, config["vocab_size"], config["max_length"]))
+    model.generation_config = GenerationConfig(**MARIAN_IDS)
+    weights = dict(stored["weights"])
+    named = {"model.shared.weight": weights.pop("embedding.weight")}
+    for name, tensor in weights.items():
+        for ours, theirs in MARIAN_NAMES.items():
+            name = name.replace(ours, theirs)
+        named[name] = tensor
+    left = model.load_state_dict(named, strict=False)
+    # The table has four names and the positions follow. The biases of logits, queries, keys and
+    # values are zero from the start.
+    expected = ("embed_tokens", "lm_head", "embed_positions", "bias")
+    missing = [name for name in left.missing_keys if not any(part in name for part in expected)]
+    if missing or left.unexpected_keys:
+        raise ValueError(f"weights do not fit: {missing}, {left.unexpected_keys}")
+    with torch.no_grad():
+        for stack in (model.model.encoder, model.model.decoder):
+            # Marian has all sines before all cosines; this program has them in turns.
+            stack.embed_positions.weight.copy_(stored["positions"])
+    model.tie_weights()
+    return model.eval()
+
+
+def save_ctranslate2(stored: dict[str, Any], pieces: list[str], folder: Path) -> None:
+    """Write a CTranslate2 model with these weights, float32, into `folder`.
+
+    CTranslate2's converter takes a Marian model, but starts every translation from a zero vector;
+    this program, like most, starts from the embedding of bos.
+    """
+    import numpy as np
+    from ctranslate2.specs import TransformerSpec
+
+    config = stored["config"]
+    weights = {name: tensor.numpy() for name, tensor in stored["weights"].items()}
+
+    def linear(spec: Any, module: str, *names: str) -> None:
+        names = [f"{module}.{name}" for name in names]
+        spec.weight = np.concatenate([weights[f"{name}.weight"] for name in names])
+        if f"{names[0]}.bias" in weights:
+            spec.bias = weights[f"{names[0]}.bias"]
+
+    def norm(spec: Any, module: str) -> None:
+        spec.gamma, spec.beta = weights[f"{module}.weight"], weights[f"{module}.bias"]
+
+    layers = config["encoder_layers"], config["decoder_layers"]
+    pre_norm = config["norm"] == "pre"
+    spec = TransformerSpec.from_config(layers, config["n_heads"], pre_norm=pre_norm)
+    for side in ("encoder", "decoder"):
+        stack = getattr(spec, side)
+        stack.position_encodings.encodings = stored["positions"].numpy()
+        if pre_norm:
+            norm(stack.layer_norm, f"{side}_norm")
+        for index, layer in enumerate(stack.layer):
+            block = f"{side}.{index}"
+            projections = layer.self_attention.linear
+            attention = f"{block}.self_attention.sublayer"
+            linear(projections[0], attention, "W_query", "W_key", "W_value")
+            linear(projections[1], attention, "out_proj")
+            norm(layer.self_attention.layer_norm, f"{block}.self_attention.norm")
+            if side == "decoder":
+                projections = layer.attention.linear
+                attention = f"{block}.cross_attention.sublayer"
+                linear(projections[0], attention, "W_query")
+                linear(projections[1], attention, "W_key", "W_value")
+                linear(projections[2], attention, "out_proj")
+                norm(layer.attention.layer_norm, f"{block}.cross_attention.norm")
+            linear(layer.ffn.linear_0, f"{block}.feed_forward.sublayer", "0")
+            linear(layer.ffn.linear_1, f"{block}.feed_forward.sublayer", "2")
+            norm(layer.ffn.layer_norm, f"{block}.feed_forward.norm")
+    spec.encoder.embeddings[0].weight = weights["embedding.weight"]
+    spec.decoder.embeddings.weight = weights["embedding.weight"]
+    spec.decoder.projection.weight = weights["embedding.weight"]
+    spec.register_source_vocabulary(pieces)
+    spec.register_target_vocabulary(pieces)
+    spec.config.decoder_start_token = "<s>"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    spec.validate()
+    spec.optimize()
+    spec.save(str(folder))

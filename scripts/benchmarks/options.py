@@ -1,0 +1,43 @@
+"""What every measurement shares: the options, the shape of the models, the error."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parent.parent
+ROOT = SCRIPTS.parent
+OURS = "this program"
+
+# The shape of every model, and how each one is trained.
+SHAPE = {
+    "encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "n_heads": 4,
+    "dropout": 0.1,
+}  # fmt: skip
+SEED = 1
+LEARNING_RATE = 1e-3
+SMOOTHING = 0.1
+TOKENS_PER_SIDE = 4096  # padded tokens of a batch, source and target each
+
+
+class BenchmarkError(Exception):
+    """One line that says what failed. That contestant drops out and the others continue."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line."""
+
+    quick: bool
+    threads: int
+    multi30k: Path | None
+    checkpoint: Path | None  # a trained model for decoding; None trains one
+    against: Path | None  # another checkout of this project
+    parts: tuple[str, ...]  # what to measure
+    work: Path  # the folder that everything is written into
+
+
+def say(line: str) -> None:
+    """Print a message to stderr."""
+    print(f"benchmark: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,68 @@
+"""Contestants take turns; a figure is the median of the rounds, or of their ratios."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchmarks.options import OURS, BenchmarkError, say
+
+Measure = Callable[[], dict[str, Any]]  # -> {what: value}
+Results = dict[str, list[dict[str, Any]]]  # contestant -> what each round returned
+
+
+def interleave(contestants: Mapping[str, Measure], rounds: int) -> tuple[Results, dict[str, str]]:
+    """Measure all contestants in turns; return their results and their errors.
+
+    Each round begins with another contestant, so that none always follows the same one. A
+    contestant that fails drops out.
+    """
+    names = list(contestants)
+    results: Results = {name: [] for name in names}
+    errors: dict[str, str] = {}
+    for number in range(rounds):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            if name in errors:
+                continue
+            say(f"round {number + 1} of {rounds}: {name}")
+            try:
+                results[name].append(contestants[name]())
+            except BenchmarkError as error:
+                errors[name] = str(error)
+                say(f"{name}: {error}")
+    return results, errors
+
+
+def figures(
+    contest: str,
+    units: Mapping[str, str],
+    results: Results,
+    errors: Mapping[str, str],
+    reference: str = OURS,
+) -> list[dict[str, Any]]:
+    """Return a row of the table for each key of `units` and each contestant.
+
+    The ratio reference/contestant is the median of the rounds' ratios, because whatever slows
+    the machine down slows both sides of a round.
+    """
+    rows = []
+    for key, unit in units.items():
+        ours = [result[key] for result in results[reference]]
+        for name, rounds in results.items():
+            values = [result[key] for result in rounds]
+            row = {"contest": contest, "contestant": name, "unit": unit, "error": errors.get(name)}
+            row |= _summary("", values)
+            if name != reference:
+                row |= _summary("ratio_", [a / b for a, b in zip(ours, values, strict=False)])
+            rows.append(row)
+    return rows
+
+
+def _summary(prefix: str, values: list[float]) -> dict[str, Any]:
+    if not values:
+        return {}
+    summary = {"values": values, "median": statistics.median(values)}
+    summary |= {"min": min(values), "max": max(values)}
+    return {prefix + name: value for name, value in summary.items()}

@@ -1,0 +1,63 @@
+"""Start-up: what a person waits for, from the start of the process; and a million pairs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import million_pairs
+from benchmarks.child_processes import run
+from benchmarks.fit import logged, run_folder, train_checkpoint
+from benchmarks.options import ROOT, Options
+from benchmarks.rounds import Measure, figures, interleave
+
+ROUNDS, QUICK_ROUNDS = 7, 2
+SENTENCE = "This is an example."
+UNITS = {"seconds": "s (less is better)"}
+# What is measured, and the import that takes most of its time.
+DECODE, IMPORT_TORCH = "translate decode, one sentence", "import torch"
+FIT, IMPORT_LIGHTNING = "translate fit, to the first step", "import torch, lightning"
+
+
+def measure(options: Options, rounds: int) -> dict[str, Any]:
+    """Measure whole processes in turns. Ratios are to the import that each one needs."""
+    decode = ["-m", "translate", "decode", SENTENCE, "--model", train_checkpoint(options)]
+    contestants: dict[str, Measure] = {
+        DECODE: partial(seconds, options, decode),
+        IMPORT_TORCH: partial(seconds, options, ["-c", IMPORT_TORCH]),
+        FIT: partial(first_step, options),
+        IMPORT_LIGHTNING: partial(seconds, options, ["-c", IMPORT_LIGHTNING]),
+    }
+    results, errors = interleave(contestants, rounds)
+    rows = []
+    for ours, peer in ((DECODE, IMPORT_TORCH), (FIT, IMPORT_LIGHTNING)):
+        pair = {name: results[name] for name in (ours, peer)}
+        rows += figures("process", UNITS, pair, errors, reference=ours)
+    return {"figures": [*rows, *million_pairs.measure(options)]}
+
+
+def seconds(
+    options: Options, arguments: list[str | Path], checkout: Path = ROOT
+) -> dict[str, float]:
+    """Return the seconds from the start of a Python process to its end."""
+    started = time.perf_counter()
+    run([sys.executable, *arguments], options, "process", checkout=checkout)
+    return {"seconds": time.perf_counter() - started}
+
+
+def first_step(options: Options) -> dict[str, float]:
+    """Return the seconds from the start of `translate fit` to the first loss it logs.
+
+    That is after one update. The logger stores the time of each value; the end of the process
+    does not count.
+    """
+    runs = options.work / "first_step" / str(time.time_ns())
+    command = [sys.executable, "-m", "translate", "fit", "--config", ROOT / "configs" / "tiny.yaml"]
+    command += ["--runs", runs, "--trainer.max_steps", "1", "--trainer.log_every_n_steps", "1"]
+    command += ["--trainer.limit_val_batches", "0", "--trainer.enable_checkpointing", "false"]
+    started = time.time()
+    run(command, options, "first_step")
+    return {"seconds": logged(run_folder(runs), r"train/loss.*")[0].wall_time - started}

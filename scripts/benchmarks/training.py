@@ -1,0 +1,73 @@
+"""Training: target tokens per second; end-of-sentence tokens count, padding does not.
+
+This program and JoeyNMT run their whole command, with data loading and logging. The others are
+plain loops over this program's batches, which are in RAM before the clock starts.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import joeynmt
+from benchmarks.child_processes import measure_in_child
+from benchmarks.corpus import prepare, save_batches
+from benchmarks.fit import fit, logged
+from benchmarks.options import OURS, ROOT, BenchmarkError, Options
+from benchmarks.peers import peer_python
+from benchmarks.rounds import Measure, figures, interleave
+
+ROUNDS, QUICK_ROUNDS = 5, 1
+UNITS = {"speed": "target tokens/s"}
+
+
+def measure(options: Options, rounds: int) -> dict[str, Any]:
+    """Measure all contestants in turns."""
+    interval, steps = _intervals(options)
+    batches = options.work / "data" / "batches.pt"
+    save_batches(prepare(options), batches, steps)
+    settings = {"batches": batches, "interval": interval, "pieces": prepare(options).pieces}
+
+    def loop(model: str) -> dict[str, float]:
+        python = peer_python(options) if model == "MarianMTModel" else sys.executable
+        shape = {**settings, "model": model}
+        return _mean(measure_in_child("training_peers", shape, options, python=python)["speeds"])
+
+    def run_joeynmt() -> dict[str, float]:
+        return _mean(joeynmt.train(peer_python(options), options, interval, steps))
+
+    contestants: dict[str, Measure] = {
+        OURS: partial(fit_speed, options, ROOT),
+        "JoeyNMT": run_joeynmt,
+        "nn.Transformer": partial(loop, "nn.Transformer"),
+        "MarianMTModel": partial(loop, "MarianMTModel"),
+    }
+    return {"figures": figures("training", UNITS, *interleave(contestants, rounds))}
+
+
+def fit_speed(
+    options: Options, checkout: Path, model: dict[str, Any] | None = None
+) -> dict[str, float]:
+    """Return the speed of a whole `translate fit` of a source tree."""
+    interval, steps = _intervals(options)
+    trainer = {"max_steps": steps, "max_epochs": -1, "log_every_n_steps": interval}
+    folder = fit(options, "training", trainer=trainer, model=model, checkout=checkout)
+    return _mean([event.value for event in logged(folder, r"train/.*tokens_per_second")])
+
+
+def _intervals(options: Options) -> tuple[int, int]:
+    """Return the steps between two logged speeds, and the steps of a whole run."""
+    return (1, 3) if options.quick else (10, 40)
+
+
+def _mean(speeds: list[float]) -> dict[str, float]:
+    """Return the mean speed of all intervals but the first, which is the warm-up.
+
+    The mean is harmonic, because all intervals have equally many steps.
+    """
+    if len(speeds) < 2:
+        raise BenchmarkError(f"expected at least 2 measured intervals, got {len(speeds)}")
+    return {"speed": statistics.harmonic_mean(speeds[1:])}
