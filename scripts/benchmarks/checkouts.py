@@ -21,7 +21,6 @@ from benchmarks.startup import UNITS as SECONDS
 from benchmarks.training import UNITS as SPEED
 from benchmarks.training import fit_speed
 
-ROUNDS, QUICK_ROUNDS = 7, 1
 OTHER = "the other checkout"
 PARTS = ("training", "decoding", "process")
 

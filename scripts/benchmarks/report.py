@@ -16,14 +16,15 @@ from benchmarks.options import ROOT, Options
 
 def machine(options: Options) -> str:
     """Return what the figures depend on: the processor, the versions and the commits."""
-    checkouts = [ROOT, *([options.against] if options.against else [])]
-    return (
-        f"{_processor()}, {usable_cores()} cores, threads: {options.threads}; "
-        f"{platform.platform()}; Python {platform.python_version()}, torch {version('torch')}; "
-        f"{datetime.datetime.now().astimezone().isoformat(timespec='minutes')}; "
-        f"{'quick run, rough figures only' if options.quick else 'full run'}; "
-        f"commits: {', '.join(map(_commit, checkouts))}."
-    )
+    parts = [
+        f"{_processor()}, {usable_cores()} cores, threads: {options.threads}",
+        f"{platform.platform()}, Python {platform.python_version()}, torch {version('torch')}",
+        "quick run, rough figures only" if options.quick else "full run",
+        f"{datetime.datetime.now().astimezone():%Y-%m-%d %H:%M}, commit {_commit(ROOT)}",
+    ]
+    if options.against:
+        parts.append(f"the other checkout: {options.against}, commit {_commit(options.against)}")
+    return "; ".join(parts)
 
 
 def usable_cores() -> int:
@@ -66,13 +67,12 @@ def _row(row: dict[str, Any]) -> str:
     name = row["contestant"] + (f" (failed: {_cell(row['error'])})" if row["error"] else "")
     median = spread = ratio = ratios = ""
     if "median" in row:
-        median = _number(row["median"])
-        spread = f"{_number(row['min'])} to {_number(row['max'])}"
+        median, spread = _number(row["median"]), f"{_number(row['min'])} to {_number(row['max'])}"
     if "ratio_median" in row:
         ratio = f"{row['ratio_median']:.2f}"
         ratios = f"{row['ratio_min']:.2f} to {row['ratio_max']:.2f}"
-    cells = [row["contest"], name, median, spread, row["unit"], ratio, ratios]
-    return "| " + " | ".join(cells) + " |"
+    cells = (row["contest"], name, median, spread, row["unit"], ratio, ratios)
+    return f"| {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:

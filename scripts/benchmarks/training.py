@@ -6,6 +6,7 @@ plain loops over this program's batches, which are in RAM before the clock start
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 from functools import partial
@@ -15,12 +16,11 @@ from typing import Any
 from benchmarks import joeynmt
 from benchmarks.child_processes import measure_in_child
 from benchmarks.corpus import prepare, save_batches
-from benchmarks.fit import fit, logged
+from benchmarks.fit import fit
 from benchmarks.options import OURS, ROOT, BenchmarkError, Options
 from benchmarks.peers import peer_python
 from benchmarks.rounds import Measure, figures, interleave
 
-ROUNDS, QUICK_ROUNDS = 5, 1
 UNITS = {"speed": "target tokens/s"}
 
 
@@ -54,8 +54,25 @@ def fit_speed(
     """Return the speed of a whole `translate fit` of a source tree."""
     interval, steps = _intervals(options)
     trainer = {"max_steps": steps, "max_epochs": -1, "log_every_n_steps": interval}
-    folder = fit(options, "training", trainer=trainer, model=model, checkout=checkout)
-    return _mean([event.value for event in logged(folder, r"train/.*tokens_per_second")])
+    run = fit(options, "training", trainer=trainer, model=model, checkout=checkout)
+    return _mean([event.value for event in logged(run, r".*tokens_per_second")])
+
+
+def logged(run: Path, pattern: str) -> list[Any]:
+    """Return the TensorBoard events of the scalar whose tag matches the pattern.
+
+    Raises:
+        BenchmarkError: no such tag.
+    """
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(run), size_guidance={"scalars": 0})
+    events.Reload()
+    tags = events.Tags()["scalars"]
+    found = [tag for tag in tags if re.fullmatch(pattern, tag)]
+    if not found:
+        raise BenchmarkError(f"expected a scalar {pattern} in {run}, got {', '.join(tags)}")
+    return events.Scalars(found[0])
 
 
 def _intervals(options: Options) -> tuple[int, int]:
