@@ -48,7 +48,6 @@ PARTS = {
     "costs": (cost_curves.measure, 1, 1),
     "profile": (cost_curves.profile, 1, 1),
 }
-SLOW = ("costs",)  # not with --quick, unless --only names it
 AGAINST = (checkouts.measure, 7, 1)
 
 
@@ -58,7 +57,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, int | None, Path]
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     work, cores = ROOT / ".benchmark", usable_cores()
-    multi30k = "train, val and test_2016_flickr, each .en.gz and .de.gz; default: use data/tiny"
+    multi30k = "has train, val and test_2016_flickr, each .en.gz and .de.gz; default: data/tiny"
     model = "decode with this model, trained with --model.norm post; default: train one"
     archives = (f"{name}.{side}.gz" for name in MULTI30K.values() for side in ("en", "de"))
     checkout = _folder_with("translate/__init__.py")
@@ -66,17 +65,23 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, int | None, Path]
     add("--quick", action="store_true", help="few steps and rounds, without the costs")
     add("--only", metavar="PARTS", help="parts to run, separated by commas; default: all")
     add(
-        "--threads", type=_positive, default=cores, metavar="N", help=f"default: all cores, {cores}"
+        "--threads", type=_positive, default=cores, metavar="N", help="per contestant; default: all"
     )
-    add("--rounds", type=_positive, metavar="N", help="default: 1 to 7, depending on the part")
+    add("--rounds", type=_positive, metavar="N", help="of each part; default: 1 to 7")
     add("--multi30k", type=_folder_with(*archives), metavar="FOLDER", help=multi30k)
     add("--checkpoint", type=_file, metavar="FILE", help=model)
     add("--against", type=checkout, metavar="FOLDER", help="another checkout of this project")
-    add("--work", type=Path, default=work, metavar="FOLDER", help="default: .benchmark")
-    add("--output", type=Path, metavar="FILE", help="default: benchmark.json in the work folder")
+    add(
+        "--work",
+        type=Path,
+        default=work,
+        metavar="FOLDER",
+        help="for all files; default: .benchmark",
+    )
+    add("--output", type=Path, metavar="FILE", help="JSON; default: benchmark.json in --work")
     args = parser.parse_args(argv)
     known = checkouts.PARTS if args.against else tuple(PARTS)
-    parts = tuple(name for name in known if not (args.quick and name in SLOW))
+    parts = tuple(name for name in known if not (args.quick and name == "costs"))
     if args.only is not None:
         parts = tuple(args.only.split(","))
     if unknown := [name for name in parts if name not in known]:
@@ -113,6 +118,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options, rounds, output = parse(argv)
     options.work.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(ROOT))  # the package of this checkout, not an installed one
+    from translate.errors import UserError
+
     started = time.monotonic()
     chosen = {"against": AGAINST} if options.against else {p: PARTS[p] for p in options.parts}
     parts: dict[str, dict[str, Any]] = {}
@@ -132,10 +139,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return 130
-    print(results["machine"], results["corpus"], "", table(parts), sep="\n")
-    for part in parts.values():
-        if "text" in part:
-            print("", part["text"], sep="\n")
+    except UserError as error:  # the corpus, the checkpoint
+        say(str(error))
+        return 1
+    texts = [part["text"] for part in parts.values() if "text" in part]
+    print(results["machine"], results["corpus"], "", table(parts), "", *texts, sep="\n")
     say(f"the values of all rounds are in {output}")
     rows = [row for part in parts.values() for row in part.get("figures", [])]
     return int(any("error" in part for part in parts.values()) or any(row["error"] for row in rows))

@@ -35,8 +35,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     rows, result = [], {}
     if "training" in options.parts:
         for optimizer in ("adamw", "muon"):
-            model = {"optimizer": optimizer}
-            speeds = both(lambda path, model=model: fit_speed(options, path, model))
+            speeds = both(partial(fit_speed, options, optimizer=optimizer))
             rows += figures(f"fit, {optimizer}", SPEED, *interleave(speeds, rounds))
     if "decoding" in options.parts:
         result = finish(*interleave(both(partial(translate, options)), rounds))

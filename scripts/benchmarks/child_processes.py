@@ -15,9 +15,7 @@ from benchmarks.options import ROOT, SCRIPTS, BenchmarkError, Options
 TIMEOUT = 1800  # seconds
 
 
-def run(
-    command: Sequence[str | Path], options: Options, log: str, *, checkout: Path = ROOT
-) -> None:
+def run(command: Sequence[object], options: Options, log: str, checkout: Path = ROOT) -> None:
     """Run a process to its end, with `options.threads` threads and without downloads.
 
     Its output goes into logs/`log`.log in the work folder; `import translate` finds the package
@@ -33,9 +31,7 @@ def run(
         "PYTHONPATH": os.pathsep.join([str(SCRIPTS), str(checkout)]),
         "PYTHONUTF8": "1",
         "OMP_NUM_THREADS": str(options.threads),
-        "MKL_NUM_THREADS": str(options.threads),
         "HF_HUB_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
     }
     with file.open("wb") as output:
         try:
@@ -62,10 +58,7 @@ def measure_in_child(
     python: str | Path = sys.executable,
     checkout: Path = ROOT,
 ) -> dict[str, Any]:
-    """Run a module of this package with some settings; return what it passes to `answer`.
-
-    The other arguments are those of `run`.
-    """
+    """Run a module of this package with some settings; return what it passes to `answer`."""
     file = options.work / "answer.json"
     file.unlink(missing_ok=True)
     settings = {"threads": options.threads, **settings, "answer": file}

@@ -39,9 +39,9 @@ def prepare(options: Options) -> Corpus:
 
     pairs = {}
     for part, name in MULTI30K.items():
-        files = [TINY / f"{part}.{language}" for language in ("en", "de")]
-        if options.multi30k:
-            files = [options.multi30k / f"{name}.{language}.gz" for language in ("en", "de")]
+        stem = f"{options.multi30k}/{name}" if options.multi30k else f"{TINY}/{part}"
+        suffix = ".gz" if options.multi30k else ""
+        files = [Path(f"{stem}.{language}{suffix}") for language in ("en", "de")]
         read = ParallelFiles(*files).read().pairs
         pairs[part] = [(normalize(source), normalize(target)) for source, target in read]
     tokenizer, _ = Tokenizer.train(
@@ -80,17 +80,14 @@ def read_lines(file: str | Path) -> list[str]:
     return Path(file).read_text("utf-8").removesuffix("\n").split("\n")
 
 
-def batches(
-    files: Sequence[str | Path], tokenizer_file: str | Path, repeat: int = 1
-) -> Iterator[Any]:
+def batches(files: Sequence[Path], tokenizer_file: Path, repeat: int = 1) -> Iterator[Any]:
     """Read the pairs of two files `repeat` times and encode them; yield the batches of an epoch."""
     from translate.text.corpus import ParallelFiles, read_corpus
     from translate.text.tokenizer import Tokenizer
     from translate.training.batching import TokenBatchSampler, collate, encode_pairs
 
-    tokenizer = Tokenizer.load(Path(tokenizer_file))
-    pairs = read_corpus([ParallelFiles(*map(Path, files))] * repeat).pairs
-    examples = encode_pairs(tokenizer, pairs)
+    tokenizer = Tokenizer.load(tokenizer_file)
+    examples = encode_pairs(tokenizer, read_corpus([ParallelFiles(*files)] * repeat).pairs)
     lengths = [example.lengths for example in examples]
     ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
     for positions in TokenBatchSampler(lengths, max_tokens=2 * TOKENS_PER_SIDE, seed=SEED):
@@ -98,11 +95,7 @@ def batches(
 
 
 def save_batches(corpus: Corpus, file: Path, count: int) -> None:
-    """Write the first batches: src (B, S), tgt_in and tgt_out (B, T), int64, padded with 0.
-
-    Raises:
-        BenchmarkError: an epoch with fewer batches.
-    """
+    """Write the first batches: src (B, S), tgt_in and tgt_out (B, T), int64, padded with 0."""
     import torch
 
     first = list(islice(batches(corpus.train, corpus.tokenizer), count))

@@ -6,6 +6,7 @@ length; fused attention never builds them. Each point is measured in a process o
 
 from __future__ import annotations
 
+import statistics
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,17 +48,15 @@ def draw(rows: list[dict[str, Any]], file: Path) -> None:
         panel.set(xscale="log", yscale="log", xlabel="sentence length in pieces", ylabel=unit)
         for name in ATTENTION:
             curve = [row for row in rows if (row["contestant"], row["unit"]) == (name, unit)]
-            lengths = [row["length"] for row in curve]
-            panel.plot(lengths, [row.get("median") for row in curve], marker=".", label=name)
+            curve = [row for row in curve if row["values"]]
+            values = [statistics.median(row["values"]) for row in curve]
+            panel.plot([row["length"] for row in curve], values, marker=".", label=name)
         panel.legend()
     figure.savefig(file, dpi=110)
 
 
 def profile(options: Options, rounds: int) -> dict[str, Any]:
-    """Return torch.profiler's table of `rounds` times ten steps: which operations take the time.
-
-    The sentences have 16 pieces, about the mean of Multi30k.
-    """
+    """Profile `rounds` times ten steps; sentences of 16 pieces are about the mean of Multi30k."""
     batch = {"rows": TOKENS_PER_SIDE // 16, "length": 16}
     settings = {**batch, "profile": True, "warmup": 2, "steps": 10 * rounds}
     return {"text": measure_in_child("training_step", settings, options)["table"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -35,8 +34,8 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     marian = {"engine": "marian", **files}
     contestants: dict[str, Measure] = {
         OURS: partial(translate, options, ROOT),
-        "MarianMTModel": partial(_peer, options, marian),
-        "MarianMTModel, one thread": partial(_peer, options, {**marian, "threads": 1}),
+        "MarianMTModel": partial(_decode, options, marian),
+        "MarianMTModel, one thread": partial(_decode, options, {**marian, "threads": 1}),
     }
     per_thread = {"inter_threads": options.threads, "intra_threads": 1}
     on_one_batch = {"inter_threads": 1, "intra_threads": options.threads}
@@ -47,26 +46,25 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     }.items():
         engine = {"engine": "ctranslate2", "folder": options.work / "ctranslate2", **files}
         engine["ctranslate2"] = settings
-        contestants[f"CTranslate2 {name}"] = partial(_peer, options, engine)
+        contestants[f"CTranslate2 {name}"] = partial(_decode, options, engine)
     return finish(*interleave(contestants, rounds))
 
 
 def translate(options: Options, checkout: Path) -> dict[str, Any]:
     """Measure this program, in the version of a checkout."""
     engine = {"engine": "this_program", "checkpoint": train_checkpoint(options)}
-    return _decode(options, engine, sys.executable, checkout)
-
-
-def _peer(options: Options, engine: dict[str, Any]) -> dict[str, Any]:
-    return _decode(options, engine, peer_python(options), ROOT)
+    return _decode(options, engine, checkout)
 
 
 def _decode(
-    options: Options, engine: dict[str, Any], python: str | Path, checkout: Path
+    options: Options, engine: dict[str, Any], checkout: Path | None = None
 ) -> dict[str, Any]:
+    """Measure an engine; without a checkout it is one of the peers."""
     size = QUICK_SIZE if options.quick else SIZE
     settings = {"sentences": prepare(options).test, **size, **engine}
-    return measure_in_child("decoding_engines", settings, options, python=python, checkout=checkout)
+    if checkout:
+        return measure_in_child("decoding_engines", settings, options, checkout=checkout)
+    return measure_in_child("decoding_engines", settings, options, python=peer_python(options))
 
 
 def finish(results: Results, errors: dict[str, str]) -> dict[str, Any]:

@@ -25,22 +25,15 @@ MARIAN_NAMES = {
 
 
 def export(checkpoint: Path, file: Path, tokenizer: Path) -> None:
-    """Write the config, weights and positions of a checkpoint, and its tokenizer.
-
-    Raises:
-        UserError: not a checkpoint.
-    """
+    """Write the config, weights and positions of a checkpoint, and its tokenizer."""
     import torch
 
     from translate.decoding.checkpoint import load_checkpoint
 
     trained = load_checkpoint(checkpoint)
-    stored = {
-        "config": vars(trained.model.config),
-        "weights": trained.model.state_dict(),
-        "positions": trained.model.positions,
-    }
-    torch.save(stored, file)
+    model = trained.model
+    stored = {"config": vars(model.config), "weights": model.state_dict()}
+    torch.save({**stored, "positions": model.positions}, file)
     tokenizer.write_bytes(trained.tokenizer.to_bytes())
 
 
@@ -59,11 +52,7 @@ def marian_config(shape: dict[str, Any], vocab_size: int, max_length: int) -> An
 
 
 def marian_model(stored: dict[str, Any]) -> Any:
-    """Return a MarianMTModel with these weights.
-
-    Raises:
-        ValueError: a pre-norm model, or weights that do not fit.
-    """
+    """Return a MarianMTModel with these weights; raise a ValueError for a pre-norm model."""
     import torch
     from transformers import GenerationConfig, MarianMTModel
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from string import Template
 
 from benchmarks.child_processes import run
 from benchmarks.corpus import prepare
 from benchmarks.options import SEED, SHAPE, TOKENS_PER_SIDE, TRAINING, Options
+from benchmarks.peers import peer_python
 
 # The common shape. JoeyNMT's batch size is rows times the longer side.
 CONFIG = """
@@ -38,7 +38,7 @@ model:
 """
 
 
-def train(python: Path, options: Options, interval: int, steps: int) -> list[float]:
+def train(options: Options, interval: int, steps: int) -> list[float]:
     """Run the whole `joeynmt train`; return the tokens per second of each interval of steps."""
     import sentencepiece
 
@@ -53,8 +53,9 @@ def train(python: Path, options: Options, interval: int, steps: int) -> list[flo
         train=corpus.train[0].with_suffix(""), valid=corpus.valid[0].with_suffix(""),
         tokens=TOKENS_PER_SIDE, interval=interval, steps=steps,
     )  # fmt: skip
-    (folder / "config.yaml").write_text(config, encoding="utf-8")
-    command = [python, "-m", "joeynmt", "train", folder / "config.yaml", "--skip-test"]
+    file = folder / "config.yaml"
+    file.write_text(config, encoding="utf-8")
+    command = [peer_python(options), "-m", "joeynmt", "train", file, "--skip-test"]
     run(command, options, "joeynmt")
     log = (folder / "model" / "train.log").read_text("utf-8")
     return [float(number) for number in re.findall(r"Tokens per Sec:\s+(\d+)", log)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks.child_processes import answer, measure_in_child, peak_ram
@@ -24,16 +25,16 @@ def measure(options: Options) -> list[dict[str, Any]]:
     corpus = prepare(options)
     pairs = len(read_lines(corpus.train[0]))
     repeat = -(-(QUICK_PAIRS if options.quick else PAIRS) // pairs)
-    settings = {"files": list(map(str, corpus.train)), "tokenizer": corpus.tokenizer}
-    settings["repeat"] = repeat
+    settings = {"files": corpus.train, "tokenizer": corpus.tokenizer, "repeat": repeat}
     contestants = {OURS: partial(measure_in_child, "million_pairs", settings, options)}
     return figures(f"{repeat * pairs:,} pairs", UNITS, *interleave(contestants, rounds=1))
 
 
 def read_pairs(settings: dict[str, Any]) -> dict[str, float]:
     """Measure in this process."""
+    files, tokenizer = list(map(Path, settings["files"])), Path(settings["tokenizer"])
     started = time.perf_counter()
-    epoch = batches(settings["files"], settings["tokenizer"], settings["repeat"])
+    epoch = batches(files, tokenizer, settings["repeat"])
     next(epoch)
     ready = time.perf_counter()
     for _ in epoch:

@@ -21,11 +21,7 @@ numpy==2.4.6;python_version>="3.11" numpy==2.2.6;python_version<"3.11"
 
 
 def peer_python(options: Options) -> Path:
-    """Return the Python that has the peers; install them the first time.
-
-    Raises:
-        BenchmarkError: the peers cannot be installed.
-    """
+    """Return the Python that has the peers; install them the first time."""
     python, error = _install(options)
     if error:
         raise BenchmarkError(f"the peers cannot be installed: {error}")

@@ -39,9 +39,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     return {"figures": [*rows, *million_pairs.measure(options)]}
 
 
-def seconds(
-    options: Options, arguments: list[str | Path], checkout: Path = ROOT
-) -> dict[str, float]:
+def seconds(options: Options, arguments: list[object], checkout: Path = ROOT) -> dict[str, float]:
     """Return the seconds from the start of a Python process to its end."""
     started = time.perf_counter()
     run([sys.executable, *arguments], options, "process", checkout=checkout)
@@ -49,10 +47,9 @@ def seconds(
 
 
 def first_step(options: Options) -> dict[str, float]:
-    """Return the seconds from the start of `translate fit` to the first loss it logs.
+    """Return the seconds from the start of `translate fit` to the loss after its first update.
 
-    That is after one update. The logger stores the time of each value; the end of the process
-    does not count.
+    The logger stores the time of each value, so the end of the process does not count.
     """
     runs = options.work / "first_step" / str(time.time_ns())
     command = [sys.executable, "-m", "translate", "fit", "--config", ROOT / "configs" / "tiny.yaml"]

@@ -1,7 +1,4 @@
-"""Measure in a child: training steps of one shape, on random ids without padding.
-
-A step is forward, backward, clipping and fused AdamW.
-"""
+"""Measure in a child: training steps of one shape, on random ids without padding."""
 
 from __future__ import annotations
 
