@@ -1,10 +1,10 @@
-"""Build data/tiny and data/challenge, byte for byte the same each time.
+"""Build data/tiny and data/challenge; every run gives exactly the same files.
 
     python scripts/build_corpus.py            write the files and print a summary
-    python scripts/build_corpus.py --check    write nothing; exit 1 if any file would change
+    python scripts/build_corpus.py --check    write nothing; exit with 1 if a file would change
 
-data/grammar.yaml and data/lexicon.yaml give the constructed sentences, data/everyday.tsv has
-those written by hand.
+Most sentences are constructed from data/grammar.yaml and data/lexicon.yaml. Those in
+data/everyday.tsv were written by hand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import yaml
 
@@ -26,17 +26,18 @@ from corpus_lexicon import Lexicon
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 SEED = 20240917
-HELD_OUT_LINES = 500  # in valid and in test
-CHALLENGE_LINES = 120
-# Nothing repeats the words of an everyday sentence in other combinations, as the patterns do for
-# theirs: written once, a trained model got only a third of them right
+HELD_OUT_LINES = 500  # in valid, and again in test
+CHALLENGE_LINES = 120  # per file
+# The words of an everyday sentence are not repeated in other combinations, unlike those of the
+# constructed sentences. When each stood once in the corpus, a model got only a third of them right.
 EVERYDAY_TIMES = 2
-SPARE = 2.2  # candidates for each held-out sentence: those with rare words go back to training
+# Candidates per held-out sentence. Those with rare words go back to training.
+CANDIDATES = 2.2
 NO_FULL_STOP = 1 / 8
-# how often every word of a held-out sentence occurs in training: in any case, and as written
+# How often every word of a held-out sentence occurs in training: in any case, and as written.
 SEEN_AT_LEAST = 8
 SEEN_AS_WRITTEN = 4
-# the sentence a trained model must compose by itself
+# The sentence that a trained model must compose by itself.
 NEVER = {"this is an example", "das ist ein beispiel"}
 
 Pair = tuple[str, str]
@@ -44,17 +45,17 @@ T = TypeVar("T")
 
 
 def fold(text: str) -> str:
-    """The sentence without case and punctuation; sentences that fold alike count as the same."""
+    """Return the sentence without case and punctuation: equal results are the same sentence."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def words(text: str) -> list[str]:
-    """The word forms of a sentence as written."""
+    """Return the words of a sentence as written."""
     return re.findall(r"\w+", text)
 
 
 def shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
-    """Fisher-Yates on random(), whose numbers never change between Python versions."""
+    """Shuffle (Fisher-Yates) with random(), which is the same in all Python versions."""
     result = list(items)
     for i in range(len(result) - 1, 0, -1):
         j = int(rng.random() * (i + 1))
@@ -67,15 +68,15 @@ def read_tsv(path: Path) -> list[Pair]:
     return [(source, target) for source, target in rows]
 
 
-class Draws:
-    """Draws new sentences and keeps the mapping a function: no sentence twice on either side."""
+class SentenceDrafter:
+    """Drafts sentence pairs of which no sentence occurs twice, on either side."""
 
     def __init__(self, grammar: Grammar, known: Sequence[Pair]):
         self.grammar = grammar
         self.meaning = {fold(source): fold(target) for source, target in known}
         self.targets = set(self.meaning.values())
 
-    def new(self, construction: str, count: int) -> list[Draft]:
+    def draft(self, construction: str, count: int) -> list[Draft]:
         drafts: list[Draft] = []
         for _ in range(60 * count):
             draft = self.grammar.draft(construction)
@@ -96,7 +97,7 @@ class Draws:
 def split_by_key(
     drafts: list[Draft], held: int, rng: random.Random
 ) -> tuple[list[Draft], list[Draft]]:
-    """(training, held out): sentences of one key, pattern and words, fall on the same side."""
+    """Return (training, held out); sentences with the same pattern and lemmas stay together."""
     groups: dict[tuple[str, ...], list[Draft]] = {}
     for draft in drafts:
         groups.setdefault(draft.key, []).append(draft)
@@ -108,7 +109,7 @@ def split_by_key(
 
 
 def drop_full_stops(pairs: list[Pair], rng: random.Random) -> list[Pair]:
-    """Take the final full stop from one sentence in eight, on both sides."""
+    """Remove the final full stop of one pair in eight."""
     statements = [i for i, pair in enumerate(pairs) if pair[0].endswith(".")]
     chosen = set(shuffled(statements, rng)[: round(len(pairs) * NO_FULL_STOP)])
     return [
@@ -117,8 +118,8 @@ def drop_full_stops(pairs: list[Pair], rng: random.Random) -> list[Pair]:
     ]
 
 
-class Known:
-    """Says whether every word of a sentence pair is well known from training."""
+class Vocabulary:
+    """Counts the words of the training pairs."""
 
     def __init__(self, train: Sequence[Pair]):
         self.counts = [Counter[str](), Counter[str]()]
@@ -128,7 +129,8 @@ class Known:
                 self.counts[side].update(words(text))
                 self.folded[side].update(words(text.casefold()))
 
-    def __call__(self, pair: Pair) -> bool:
+    def knows(self, pair: Pair) -> bool:
+        """Return whether every word of the pair is frequent enough in training."""
         return all(
             self.counts[side][word] >= SEEN_AS_WRITTEN
             and self.folded[side][word.casefold()] >= SEEN_AT_LEAST
@@ -137,54 +139,70 @@ class Known:
         )
 
 
-def build(data: Path = DATA) -> tuple[dict[str, str], dict[str, Any]]:
-    """All files of the corpus as {path under data: text}, and the counts for the summary."""
+class BuiltCorpus(NamedTuple):
+    """The content of all files and facts about it.
+
+    Args:
+        files: {path under data: text}.
+        counts: number of sentences by construction and split, and number of lemmas.
+        keys: pattern and lemmas of each constructed sentence, by its English text.
+    """
+
+    files: dict[str, str]
+    counts: dict[str, int]
+    keys: dict[str, tuple[str, ...]]
+
+
+def build(data: Path = DATA) -> BuiltCorpus:
+    """Build the corpus in memory."""
     everyday = read_tsv(data / "everyday.tsv")
     grammar = yaml.safe_load((data / "grammar.yaml").read_text(encoding="utf-8"))
     constructions = grammar["constructions"]
     lexicon = Lexicon.load(data / "lexicon.yaml")
-    draws = Draws(Grammar(lexicon, constructions, SEED), everyday)
+    drafter = SentenceDrafter(Grammar(lexicon, constructions, SEED), everyday)
     rng = random.Random(SEED + 1)
 
     shares = spread(HELD_OUT_LINES, len(constructions))
     train: list[Pair] = list(everyday)
     held: dict[str, list[Draft]] = {}
-    counts: dict[str, Any] = {"everyday": EVERYDAY_TIMES * len(everyday)}
+    keys: dict[str, tuple[str, ...]] = {}
+    counts = {"everyday": EVERYDAY_TIMES * len(everyday)}
     for (name, construction), share in zip(constructions.items(), shares, strict=True):
         needed = CHALLENGE_LINES + 2 * share
-        drafts = draws.new(name, construction["train"] + needed)
-        seen, held[name] = split_by_key(drafts, round(SPARE * needed), rng)
+        drafts = drafter.draft(name, construction["train"] + needed)
+        keys.update((draft.source, draft.key) for draft in drafts)
+        seen, held[name] = split_by_key(drafts, round(CANDIDATES * needed), rng)
         train.extend(draft.pair for draft in seen)
         counts[name] = len(seen)
 
-    known = Known(train)
+    vocabulary = Vocabulary(train)
     valid: list[Pair] = []
     test: list[Pair] = []
     files: dict[str, str] = {}
     for name, share in zip(constructions, shares, strict=True):
         needed = CHALLENGE_LINES + 2 * share
-        chosen = [draft for draft in held[name] if known(draft.pair)][:needed]
+        chosen = [draft for draft in held[name] if vocabulary.knows(draft.pair)][:needed]
         if len(chosen) < needed:
             raise ValueError(f"{name}: only {len(chosen)} held-out sentences of well known words")
-        keys = {draft.key for draft in chosen}
-        left_over = [draft.pair for draft in held[name] if draft.key not in keys]
-        train.extend(left_over)
-        counts[name] += len(left_over)
+        chosen_keys = {draft.key for draft in chosen}
+        unused = [draft.pair for draft in held[name] if draft.key not in chosen_keys]
+        train.extend(unused)
+        counts[name] += len(unused)
         pairs = [draft.pair for draft in chosen]
         files[f"challenge/{name}.tsv"] = tsv(drop_full_stops(pairs[:CHALLENGE_LINES], rng))
         test.extend(pairs[CHALLENGE_LINES : CHALLENGE_LINES + share])
         valid.extend(pairs[CHALLENGE_LINES + share :])
-    train.extend(everyday * (EVERYDAY_TIMES - 1))  # after Known: twice is no better known
+    train.extend(everyday * (EVERYDAY_TIMES - 1))  # repeated words do not count as better known
     for name, split in (("train", train), ("valid", valid), ("test", test)):
         pairs = drop_full_stops(shuffled(split, rng), rng)
         files[f"tiny/{name}.en"] = "".join(source + "\n" for source, _ in pairs)
         files[f"tiny/{name}.de"] = "".join(target + "\n" for _, target in pairs)
     counts.update(train=len(train), valid=len(valid), test=len(test), lemmas=len(lexicon.lemmas()))
-    return files, counts
+    return BuiltCorpus(files, counts, keys)
 
 
 def spread(total: int, parts: int) -> list[int]:
-    """total in whole parts that differ by at most one."""
+    """Split `total` into whole numbers that differ by at most one."""
     return [total // parts + (i < total % parts) for i in range(parts)]
 
 
@@ -192,26 +210,32 @@ def tsv(pairs: Sequence[Pair]) -> str:
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 on a change")
-    check = parser.parse_args().check
-    files, counts = build()
+def save(corpus: BuiltCorpus, folder: Path, *, check: bool) -> int:
+    """Write the files and print a summary; with `check`, write nothing. Return the exit code."""
     different = []
-    for name, text in files.items():
-        path, content = DATA / name, text.encode("utf-8")
+    for name, text in corpus.files.items():
+        path, content = folder / name, text.encode("utf-8")
         if path.is_file() and path.read_bytes() == content:
             continue
         different.append(name)
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    print("training sentences: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+    counts = ", ".join(f"{name} {count}" for name, count in corpus.counts.items())
+    print(f"training sentences: {counts}")
     if check and different:
-        print("not as built: " + ", ".join(different), file=sys.stderr)
+        print(f"would change: {', '.join(different)}", file=sys.stderr)
         return 1
-    print(f"{len(files)} files {'are as built' if check else 'written'}; {len(different)} differed")
+    print(f"{len(corpus.files)} files are up to date; {len(different)} were rewritten")
     return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if a file would change"
+    )
+    return save(build(), DATA, check=parser.parse_args().check)
 
 
 if __name__ == "__main__":

@@ -1,81 +1,107 @@
-"""Is every case of docs/cases.md answered by a test that exists and says so?
+"""Check docs/cases.md against the tests.
 
-    python scripts/check_cases.py                 the table against the tests
-    python scripts/check_cases.py --against FILE  and against a list of cases with their numbers
+    python scripts/check_cases.py                 compare the table with the tests
+    python scripts/check_cases.py --against FILE  compare it also with a list of all cases
 
-A row names its tests as `file::function`, relative to tests/; each must mention the case's id. A
-case that needs no test says why, behind "no test:". Faults go to stderr, a line each.
+Each row of the table names its tests as `file::function`, relative to tests/. These tests must
+exist and must mention the case's code in their source or in a comment above it. A row without a
+test gives the reason after "no test:". Every code in a comment of a test file must have a row.
+Faults go to stderr, one per line.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import io
 import re
 import sys
+import tokenize
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "cases.md"
-# Files, the tokenizer, decoding, scores, TensorBoard: the kinds that the table covers.
-KINDS = "SDGMB"
 
-_ROW = re.compile(r"^\| ([A-Z]\d\d) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
-_TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
+CODE = r"[A-Z]\d\d"
+ROW = re.compile(rf"^\| ({CODE}) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
+TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 
-def tests(folder: Path) -> dict[str, str]:
-    """Every test function's source, with the comments above it, by `file::function`."""
+def test_files(folder: Path) -> dict[str, str]:
+    """Return the text of every test file by its name relative to `folder`."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("test_*.py"))
+    }
+
+
+def test_functions(files: dict[str, str]) -> dict[str, str]:
+    """Return the source of every test with the comments above it, by `file::function`."""
     found = {}
-    for path in sorted(folder.rglob("test_*.py")):
-        text = path.read_text(encoding="utf-8")
+    for name, text in files.items():
         lines = text.split("\n")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 first = min(item.lineno for item in [node, *node.decorator_list]) - 1
                 while lines[first - 1].startswith("#"):
                     first -= 1
-                source = "\n".join(lines[first : node.end_lineno])
-                found[f"{path.relative_to(folder).as_posix()}::{node.name}"] = source
+                found[f"{name}::{node.name}"] = "\n".join(lines[first : node.end_lineno])
     return found
 
 
-def faults(table: str, known: dict[str, str], ids: set[str] | None = None) -> list[str]:
-    """What is wrong with the text of a table, a line each; `ids` are all cases there are."""
-    rows = _ROW.findall(table)
-    found = []
-    answered = [case for case, *_ in rows]
-    found += [f"{case}: {answered.count(case)} rows" for case in sorted(set(answered))
-              if answered.count(case) > 1]  # fmt: skip
-    for case, _, _, answer in rows:
-        named = ["::".join(test) for test in _TEST.findall(answer)]
+def mentioned_codes(text: str) -> set[str]:
+    """Return the codes in the comments of one file. Strings and names do not count."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = (token.string for token in tokens if token.type == tokenize.COMMENT)
+    return {code for comment in comments for code in re.findall(rf"\b{CODE}\b", comment)}
+
+
+def faults(table: str, files: dict[str, str], cases: set[str] | None = None) -> list[str]:
+    """Return what is wrong with the text of a table, one fault per line.
+
+    Args:
+        table: the text of docs/cases.md.
+        files: the text of each test file.
+        cases: all codes that exist. Those of kinds without any row are ignored.
+    """
+    tests, rows = test_functions(files), ROW.findall(table)
+    count = Counter(code for code, *_ in rows)
+    found = [f"{code}: {times} rows" for code, times in sorted(count.items()) if times > 1]
+    for code, _, _, answer in rows:
+        named = ["::".join(match) for match in TEST.findall(answer)]
         if not named and not answer.startswith("no test: "):
-            found.append(f"{case}: neither a test nor a reason for none")
+            found.append(f'{code}: names no test and gives no reason ("no test: ...")')
         for test in named:
-            if test not in known:
-                found.append(f"{case}: there is no test {test}")
-            elif not re.search(rf"\b{case}\b", known[test]):
-                found.append(f"{case}: {test} does not mention it")
-    if ids is not None:
-        found += [f"{case}: not in the table" for case in sorted(ids - set(answered))]
-        found += [f"{case}: no such case" for case in sorted(set(answered) - ids)]
+            if test not in tests:
+                found.append(f"{code}: the test {test} does not exist")
+            elif not re.search(rf"\b{code}\b", tests[test]):
+                found.append(f"{code}: {test} does not mention it")
+    for name, text in files.items():
+        unlisted = sorted(mentioned_codes(text) - count.keys())
+        found += [f"{code}: mentioned in {name}, but not in the table" for code in unlisted]
+    if cases is not None:
+        kinds = {code[0] for code in count}
+        missing = sorted(code for code in cases - count.keys() if code[0] in kinds)
+        found += [f"{code}: not in the table" for code in missing]
+        found += [f"{code}: no such case" for code in sorted(count.keys() - cases)]
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument("--against", type=Path, metavar="FILE", help="the cases, one a table row")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="a table of all cases")
     args = parser.parse_args()
-    ids = None
+    cases = None
     if args.against:
         text = args.against.read_text(encoding="utf-8")
-        ids = set(re.findall(rf"^\| ([{KINDS}]\d\d) \|", text, re.MULTILINE))
+        cases = set(re.findall(rf"^\| ({CODE}) \|", text, re.MULTILINE))
     table = TABLE.read_text(encoding="utf-8")
-    found = faults(table, tests(ROOT / "tests"), ids)
+    found = faults(table, test_files(ROOT / "tests"), cases)
     for fault in found:
         print(f"{TABLE.relative_to(ROOT)}: {fault}", file=sys.stderr)
     if not found:
-        print(f"{len(_ROW.findall(table))} cases answered")
+        print(f"{len(ROW.findall(table))} cases answered")
     return 1 if found else 0
 
 

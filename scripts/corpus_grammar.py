@@ -1,6 +1,7 @@
-"""Write sentence pairs after the patterns of data/grammar.yaml, which explains slots and templates.
+"""Construct sentence pairs from the patterns of data/grammar.yaml, which explains their syntax.
 
-A pattern draws words into its slots, then fills an English and a German template with them.
+The slots of a pattern are filled with random words, then the words are put into an English and a
+German template.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Filled = NounPhrase | PrepositionPhrase | Verb | Word
 
 
 class Draft(NamedTuple):
-    """A sentence pair; its key is the pattern with the words in it, whatever their forms."""
+    """A sentence pair. Its key is the pattern and the lemmas in it, whatever their forms."""
 
     source: str
     target: str
@@ -32,11 +33,11 @@ class Draft(NamedTuple):
 
 
 class NoChoiceError(Exception):
-    """A pattern found no fitting word for a slot; another draw may."""
+    """No word fits a slot of the pattern; another random choice may work."""
 
 
 class Grammar:
-    """Drafts sentence pairs; the same seed and the same calls give the same sentences."""
+    """Constructs sentence pairs; the same seed and the same calls give the same sentences."""
 
     def __init__(self, lexicon: Lexicon, constructions: Entry, seed: int):
         self.lexicon = lexicon
@@ -45,7 +46,7 @@ class Grammar:
         self.used: Counter[tuple[str, str]] = Counter()
 
     def draft(self, construction: str) -> Draft:
-        """A sentence pair of this construction."""
+        """Return a sentence pair of this construction."""
         patterns = self.constructions[construction]["patterns"]
         weighted = [pattern for pattern in patterns for _ in range(pattern["weight"])]
         while True:
@@ -59,10 +60,10 @@ class Grammar:
             return Draft(source, target, (construction, str(patterns.index(pattern)), *words))
 
     def _pick(self, items: Sequence[Any], role: str = "", name: str = "en") -> Any:
-        """One of three drawn: that least used in this role so far, so that all are practised."""
+        """Draw three items and return the one least used in this role so far, so that all occur."""
         if not items:
             raise NoChoiceError
-        # random() alone is promised to stay the same in every Python version
+        # Only random() is guaranteed to be the same in all Python versions.
         drawn = [items[int(self.random.random() * len(items))] for _ in range(3)]
         if not role:
             return drawn[0]
@@ -71,7 +72,7 @@ class Grammar:
         return best
 
     def _fill(self, pattern: Entry) -> dict[str, Filled]:
-        """Words for all slots of a pattern. Raises NoChoiceError if they do not go together."""
+        """Choose words for all slots of a pattern; NoChoiceError if they do not go together."""
         slots: dict[str, Filled] = {}
         for name, wish in pattern["slots"].items():
             slots[name] = self._choose(name, wish, slots, pattern)
@@ -117,10 +118,10 @@ class Grammar:
             return Word({"en": english, "de": german})
         if "question" in wish:
             return Word(self._pick(data["question_words"], "question"))
-        raise ValueError(f"slot {name!r} asks for nothing known: {wish}")
+        raise ValueError(f"slot {name!r} has no known kind of word: {wish}")
 
     def _verbs(self, name: str, wish: Entry, pattern: Entry) -> list[Entry]:
-        """The verbs asked for that have the forms and the sense the pattern needs."""
+        """Return the verbs that have the forms and the meaning that the pattern needs."""
         verbs = self.lexicon.verbs_of(wish["verb"])
         if f"{{{name}:past" in pattern["en"]:
             verbs = [verb for verb in verbs if verb["en"][2]]
@@ -163,7 +164,7 @@ class Grammar:
             raise NoChoiceError  # no "I see me"
         pronouns = self.lexicon.data["pronouns"]
         if "{v:past" in pattern["en"] and case == "nom":
-            # du lasest, du aßest: nobody says it
+            # Nobody says "du lasest" or "du aßest".
             pronouns = [pronoun for pronoun in pronouns if pronoun["en"] != "you"]
         if case == "nom" and any(speaks_of_self(filled) for filled in slots.values()):
             pronouns = [pronoun for pronoun in pronouns if pronoun["en"] not in ("I", "we")]
@@ -194,7 +195,7 @@ class Grammar:
         if case == "acc":
             usual = verb.get("object_dets", usual)
         elif plural:
-            usual = [det for det in usual if det != "a"]  # "Kings paint": right, but of all kings
+            usual = [det for det in usual if det != "a"]  # "Kings paint" would mean all kings
         wanted = wish.get("det", usual)
         det = self._pick([det for det in wanted if det in usual or det in ALWAYS_FIT])
         phrase = NounPhrase(noun, det, plural)
@@ -224,22 +225,22 @@ class Grammar:
 
 
 def fits_people(classes: Sequence[str]) -> bool:
-    """Whether nouns of these classes may be replaced by I, you, he, she, we, they."""
+    """Return whether I, you, he, she, we or they may replace nouns of these classes."""
     return any(name in ("people", "person", "kin", "countable") for name in classes)
 
 
 def kind(adjective: Entry) -> str:
-    """Colour, size, age ...: two adjectives of one kind contradict each other."""
+    """Return colour, size, age and so on: two adjectives of one kind contradict each other."""
     return adjective.get("kind", adjective["de"])
 
 
 def speaks_of_self(filled: Filled) -> bool:
-    """Whether this is "I know", "we think" and the like: nobody thinks that he himself swims."""
+    """Return whether this is "I know", "we think" or similar: "I know that I swim" is odd."""
     return isinstance(filled, Word) and filled.entry["en"].split()[0] in ("I", "we")
 
 
 def tidy(text: str) -> str:
-    """Single spaces, none before punctuation, a capital after every sentence end."""
+    """Use single spaces, none before punctuation, and a capital at each start of a sentence."""
     text = re.sub(r" +", " ", text).strip()
     text = re.sub(r" ([.?,])", r"\1", text)
     return re.sub(r"(^|[.?] )(\w)", lambda match: match[1] + match[2].upper(), text)

@@ -1,4 +1,4 @@
-"""data/lexicon.yaml in memory: nouns, verbs and adjectives found by class."""
+"""Load data/lexicon.yaml and look up its nouns, verbs and adjectives by class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 @dataclass
 class Lexicon:
-    """The lexicon with its nouns, verbs and adjectives found by class."""
+    """The words of data/lexicon.yaml, and its nouns by class."""
 
     data: dict[str, Any]
     nouns: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Lexicon:
         return lexicon
 
     def nouns_of(self, classes: Sequence[str]) -> list[dict[str, Any]]:
-        """The nouns of these classes, groups of classes or English lemmas, each once."""
+        """Return the nouns of these classes, groups of classes or English lemmas, each once."""
         found: list[dict[str, Any]] = []
         for name in classes:
             if name in self.data["groups"]:
@@ -44,7 +44,7 @@ class Lexicon:
         return found
 
     def verbs_of(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """The verbs of these groups with these English base forms or German infinitives."""
+        """Return the verbs of these groups, English base forms or German infinitives."""
         found: list[dict[str, Any]] = []
         for name in names:
             members = self.data["verbs"].get(name) or [
@@ -59,7 +59,7 @@ class Lexicon:
         return found
 
     def adjectives_for(self, noun: dict[str, Any], *, state: bool = False) -> list[dict[str, Any]]:
-        """The adjectives that go with a noun; with state, those that can pass (tired, hungry)."""
+        """Return adjectives that fit a noun; with `state` only passing states (tired, hungry)."""
         adjectives = self.data["adjectives"]
         if "person" in noun:
             return [entry for entry in adjectives if "people" in entry.get("state", [])]
@@ -71,7 +71,7 @@ class Lexicon:
         return self.fitting[key]
 
     def lemmas(self) -> set[tuple[str, str]]:
-        """Every lemma as (kind, German): what a reader of the corpus has to know."""
+        """Return every lemma of the corpus as (kind, German)."""
         found = {("noun", n["de"]) for group in self.data["nouns"].values() for n in group}
         found |= {("verb", v["de"]) for group in self.data["verbs"].values() for v in group}
         for group in (*self.data["prepositions"].values(), *self.data["adverbs"].values()):

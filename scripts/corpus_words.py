@@ -1,6 +1,6 @@
-"""The forms of words in English and German, worked out from their entries in data/lexicon.yaml.
+"""Inflect English and German words by rule from their entries in data/lexicon.yaml.
 
-Everything that can stand in a slot of a pattern has `english(form, person)`, `german(form, person)`
+Everything that can fill a slot of a pattern has `english(form, person)`, `german(form, person)`
 and `lemmas`; data/grammar.yaml names the forms.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-# German endings, in the order masculine, feminine, neuter, plural; "-" is none
+# German endings in the order masculine, feminine, neuter, plural; "-" means no ending.
 THE = {"nom": "der die das die", "acc": "den die das die", "dat": "dem der dem den"}
 STRONG = {"nom": "er e es e", "acc": "en e es e", "dat": "em er em en"}
 EIN_WORD = {"nom": "- e - e", "acc": "en e - e", "dat": "em er em en"}
@@ -38,7 +38,7 @@ THIRD_SINGULAR, THIRD_PLURAL = 2, 4
 
 
 def ending(table: dict[str, str], case: str, column: int) -> str:
-    """The ending (or word) of a table above for a case and a column 0 to 3."""
+    """Return the ending (or word) in a table above for a case and a column from 0 to 3."""
     return table[case].split()[column].replace("-", "")
 
 
@@ -58,7 +58,7 @@ class NounPhrase:
 
     @property
     def person(self) -> int:
-        """The column of a verb table: 0 I, 1 you, 2 he/she/it, 3 we, 4 they."""
+        """Column of a verb table: 0 I, 1 you, 2 he/she/it, 3 we, 4 they."""
         if self.is_pronoun:
             return self.noun["person"]
         return THIRD_PLURAL if self.plural else THIRD_SINGULAR
@@ -73,7 +73,7 @@ class NounPhrase:
         return [*words, self.adjective["de"]] if self.adjective else words
 
     def english(self, form: str = "", person: int = THIRD_SINGULAR) -> str:
-        """form: "" as subject, "obj" as object, "ref" or "ref_acc" for the pronoun instead."""
+        """Forms: "" subject, "obj" object, "ref" and "ref_acc" the pronoun that replaces them."""
         if form in ("ref", "ref_acc"):
             return self._english_reference(form)
         if self.is_pronoun:
@@ -93,7 +93,7 @@ class NounPhrase:
         return " ".join(word for word in words if word)
 
     def german(self, case: str, person: int = THIRD_SINGULAR) -> str:
-        """case: nom, acc, dat, or "ref" or "ref_acc" for the pronoun instead."""
+        """Cases: nom, acc, dat; "ref" and "ref_acc" are the pronoun that replaces it."""
         if case in ("ref", "ref_acc"):
             return self._german_reference("acc" if case == "ref_acc" else "nom")
         if self.is_pronoun:
@@ -106,7 +106,7 @@ class NounPhrase:
         return " ".join([*words, self._german_noun(case)])
 
     def _german_determiner(self, case: str) -> tuple[str, dict[str, str]]:
-        """The determiner, and the table of the adjective endings that follow it."""
+        """Return the determiner and the table of the adjective endings that follow it."""
         if self.count:
             return self.count["de"], STRONG
         if self.det == "the":
@@ -136,7 +136,7 @@ class NounPhrase:
 
 
 class Verb:
-    """A verb or modal and its forms; person is a column of a verb table, 0 to 4."""
+    """A verb or modal verb; `person` is the column of a verb table, 0 to 4."""
 
     def __init__(self, entry: dict[str, Any]):
         self.entry = entry
@@ -189,7 +189,7 @@ class Verb:
 
 @dataclass
 class Word:
-    """A word or set phrase that has one form: adverb, predicate adjective, question word."""
+    """A word or fixed phrase with a single form: adverb, predicate adjective, question word."""
 
     entry: dict[str, Any]
 
@@ -206,7 +206,7 @@ class Word:
 
 @dataclass
 class PrepositionPhrase:
-    """A preposition with its noun phrase, contracted as German does: im, zum, ins."""
+    """A preposition with its noun phrase; German contracts some with the article: im, zum."""
 
     entry: dict[str, Any]
     phrase: NounPhrase

@@ -1,24 +1,26 @@
 #!/usr/bin/env bash
-# Trains configs/multi30k.yaml from start to end, with seeds 1, 2 and 3, in three rounds (what each
-# is good for: docs/quality.md). Two models of the pairs, one each way, translate the training
-# text; three learn from the pairs and both translations, and translate it again; the same three
-# then go on for a little with what all of them wrote. Needs the corpus in data/multi30k/. Arguments
-# go to every training (--trainer.precision bf16-mixed). What is there already is not made again:
-# after an interruption, give the command that it printed, and start this script once more.
+# Trains configs/multi30k.yaml from start to end with seeds 1, 2 and 3, in three rounds
+# (docs/experiments.md says what each round gains):
+#   1. Two models, one for each direction, learn from the corpus and translate the training text.
+#   2. Three models learn from the corpus and both translations, and translate the training text.
+#   3. The same three models continue for a while on all translations.
+# The corpus must be in data/multi30k/. Arguments are passed on to every training, for example
+# --trainer.precision bf16-mixed. Existing files are reused: after an interruption, run the command
+# that the interrupted training printed, then start this script again.
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"
 
 corpus=data/multi30k
 options=("$@")
 
-# model NAME OPTION ...: trains it, unless it has been
+# model NAME OPTION ...: train runs/multi30k-NAME unless it is finished
 model() {
   if ! compgen -G "runs/multi30k-$1/version_*/result.json" >/dev/null; then
     translate fit --name "multi30k-$1" "${@:2}" ${options[@]+"${options[@]}"}
   fi
 }
 
-# translation NAME SOURCE TARGET: what that model makes of the training text
+# translation NAME SOURCE TARGET: let that model translate the training text unless it has
 translation() {
   if [ ! -e "$corpus/$1.$3" ]; then
     translate decode --model "runs/multi30k-$1" --beam 5 \
@@ -26,7 +28,7 @@ translation() {
   fi
 }
 
-# pairs SOURCE TARGET: one entry of data.train
+# pairs SOURCE TARGET: print one entry of data.train
 pairs() { echo "{source: $corpus/$1, target: $corpus/$2}"; }
 
 model forward --config configs/multi30k-quick.yaml
@@ -45,7 +47,7 @@ for seed in 1 2 3; do
 done
 
 for seed in 1 2 3; do
-  # A checkpoint outside of a run's folder begins a run of its own.
+  # A copy outside the teacher's run folder, so that the training starts a new run.
   cp "$(ls -t runs/multi30k-teacher-$seed/version_*/checkpoints/last.ckpt | head -1)" \
     "runs/multi30k-teacher-$seed.ckpt"
   model "$seed" --config configs/multi30k.yaml --seed_everything "$seed" \

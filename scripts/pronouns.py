@@ -1,16 +1,19 @@
-"""Where does "it" look? The share of sentences in which a head prefers the right noun.
+"""Does attention look from "it" to the right noun? Count over the pronoun challenge.
 
     python scripts/pronouns.py --model runs/tiny [--output pronouns.png]
 
-"The dog chased the ball because it rolled away" becomes "er" if "it" is the ball (der Ball) and
-also if it is the dog (der Hund), so from such a sentence nothing can be told. Where the two nouns
-have unlike genders, the German pronoun says which one is meant. Of those sentences of the pronoun
-challenge this counts in how many a head gives that noun more weight than the other one: in the
-encoder while it reads "it", and in cross-attention while the decoder writes the German pronoun.
-Beside it stands the same model before training, and what always taking the nearer noun would give:
-a head that looks at a place and not at a meaning reaches that too. Where both nouns together get
-next to nothing, the comparison of the two says nothing. Last, how many of the sentences are
-translated with the right pronoun, by how many words lie between the noun and "it".
+"The cat chased the ball because it rolled away" becomes "er" if "it" is the ball (der Ball) and
+"sie" if it is the cat (die Katze): the German pronoun tells which noun is meant. The script takes
+the sentences of data/challenge/pronouns.tsv with two nouns of different genders before one "it",
+and prints for every head the share of sentences in which the right noun gets more attention than
+the wrong one: in the encoder at the word "it", and in cross-attention while the decoder writes the
+German pronoun.
+
+How to read the numbers: compare a head with the same head of an untrained model, and with the
+share that "always the nearer noun" reaches, because a head that only looks at a position reaches
+that share too. The number in brackets is the attention that both nouns get together; if it is
+near 0, the head looks elsewhere and its share means nothing. At the end the script translates the
+sentences and prints how many get the right pronoun, by the number of words between noun and "it".
 """
 
 from __future__ import annotations
@@ -18,22 +21,22 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import textwrap
-from collections.abc import Iterator, Mapping
+from itertools import product
+from operator import attrgetter
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
-import numpy
 import torch
 import yaml
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.insight.attention import Kind, attention_maps
 from translate.insight.plots import rendered
-from translate.io import check_writable, write_whole
+from translate.io import check_writable, write_atomically
 from translate.model.transformer import Transformer
 from translate.text.tokenizer import Tokenizer
 
@@ -47,131 +50,131 @@ KINDS: dict[Kind, str] = {
 }
 
 
-class Case(NamedTuple):
-    """A sentence in which "it" is one of two nouns of unlike genders."""
+class Sentence(NamedTuple):
+    """A sentence in which "it" is one of two nouns of different genders."""
 
     source: str
     target: str
-    pronoun: str  # the German one
-    right: str
+    pronoun: str  # as it stands in the target: er, sie or es
+    right: str  # the English noun that is meant
     wrong: str
-    between: int  # words between the right noun and "it"
-    nearer: bool  # the right noun is the nearer one
+    distance: int  # words between the right noun and "it"
+    nearer: bool  # the right noun is nearer to "it" than the wrong one
 
 
-def cases(path: Path = CHALLENGE, lexicon: Path = LEXICON) -> Iterator[Case]:
-    """Those of the challenge that tell: one "it", two nouns before it, one of them meant."""
-    classes = yaml.safe_load(lexicon.read_text(encoding="utf-8"))["nouns"].values()
+def read_sentences() -> list[Sentence]:
+    """Read the challenge; keep the sentences whose German pronoun tells which noun is meant."""
+    classes = yaml.safe_load(LEXICON.read_text(encoding="utf-8"))["nouns"].values()
     genders = {noun["en"]: noun["gender"] for nouns in classes for noun in nouns}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    found = []
+    for line in CHALLENGE.read_text(encoding="utf-8").splitlines():
         source, target = line.split("\t")
         words = re.findall(r"\w+", source)
-        if [word.lower() for word in words].count("it") != 1 or {"he", "she"} & set(words):
-            continue
-        before = words[: [word.lower() for word in words].index("it")]
-        nouns = [word for word in before if word in genders]
+        lowercase = [word.lower() for word in words]
         pronouns = [word for word in re.findall(r"\w+", target) if word.lower() in GENDERS]
-        if len(nouns) != 2 or len(pronouns) != 1:
+        if lowercase.count("it") != 1 or {"he", "she"} & set(words) or len(pronouns) != 1:
             continue
-        meant = [noun for noun in nouns if genders[noun] == GENDERS[pronouns[0].lower()]]
-        if len(meant) == 1:
-            (other,) = set(nouns) - set(meant)
-            between = len(before) - 1 - before.index(meant[0])
-            nearer = nouns[-1] == meant[0]
-            yield Case(source, target, pronouns[0], meant[0], other, between, nearer)
+        before = words[: lowercase.index("it")]
+        nouns = [word for word in before if word in genders]
+        right = [noun for noun in nouns if genders[noun] == GENDERS[pronouns[0].lower()]]
+        if len(nouns) == 2 and len(right) == 1:
+            (wrong,) = set(nouns) - set(right)
+            distance = len(before) - 1 - before.index(right[0])
+            nearer = nouns[-1] == right[0]
+            found.append(Sentence(source, target, pronouns[0], right[0], wrong, distance, nearer))
+    return found
 
 
-def noun_weights(model: Transformer, tokenizer: Tokenizer, case: Case, kind: Kind) -> torch.Tensor:
-    """(L, H, 2): what each head gives the right noun, and the wrong one."""
-    layers = len(model.encoder if kind == "encoder" else model.decoder)
-    source, target = tokenizer.encode(case.source), tokenizer.encode(case.target)
-    found = []
-    for layer in range(layers):
-        maps = attention_maps(model, tokenizer, source, target, kind=kind, layer=layer)
-        asking = [word.lower() for word in maps.rows].index(
-            "it" if kind == "encoder" else case.pronoun.lower()
-        )
-        nouns = [maps.columns.index(noun) for noun in (case.right, case.wrong)]
-        found.append(maps.weights[:, asking, nouns])
-    return torch.stack(found)
+def attention_to_nouns(
+    model: Transformer, tokenizer: Tokenizer, sentences: list[Sentence], kind: Kind
+) -> Tensor:
+    """Return the weights of the right and the wrong noun in each head, (N, L, H, 2).
+
+    N sentences, L layers, H heads.
+    """
+    blocks = model.encoder if kind == "encoder" else model.decoder
+    weights = []
+    for sentence in sentences:
+        ids = tokenizer.encode(sentence.source), tokenizer.encode(sentence.target)
+        for layer in range(len(blocks)):
+            maps = attention_maps(model, tokenizer, *ids, kind=kind, layer=layer)
+            rows = [word.lower() for word in maps.rows]
+            row = rows.index("it" if kind == "encoder" else sentence.pronoun.lower())
+            nouns = [maps.columns.index(noun) for noun in (sentence.right, sentence.wrong)]
+            weights.append(maps.weights[:, row, nouns])
+    return torch.stack(weights).unflatten(0, (len(sentences), len(blocks)))
 
 
-def by_distance(translator: Translator) -> list[dict[str, float]]:
-    """Share of right pronouns by the "words" between "it" and its noun; "count" of sentences."""
-    asked = list(cases())
-    outputs = translator.translate([case.source for case in asked])
-    found: dict[int, list[bool]] = {}
-    for case, output in zip(asked, outputs, strict=True):
-        right = case.pronoun in re.findall(r"\w+", output)
-        found.setdefault(case.between, []).append(right)
-    return [
-        {"words": words, "right": sum(right) / len(right), "count": len(right)}
-        for words, right in sorted(found.items())
-    ]
+def correct_by_distance(translator: Translator) -> dict[int, list[bool]]:
+    """Translate the sentences; say of each translation whether it has the right pronoun.
+
+    The keys, in ascending order, are the numbers of words between "it" and its noun.
+    """
+    sentences = sorted(read_sentences(), key=attrgetter("distance"))
+    outputs = translator.translate([sentence.source for sentence in sentences])
+    correct: dict[int, list[bool]] = {}
+    for sentence, output in zip(sentences, outputs, strict=True):
+        found = sentence.pronoun in re.findall(r"\w+", output)
+        correct.setdefault(sentence.distance, []).append(found)
+    return correct
 
 
-def share_heatmap(shares: Mapping[str, torch.Tensor]) -> Figure:
-    """A panel of (layers, heads) for each entry, values from 0 to 1; 0.5, a coin's, is white."""
+def share_heatmap(shares: dict[str, Tensor]) -> Figure:
+    """Draw one panel of (layers, heads) for each entry; white is 0.5, a random choice."""
     figure = Figure(figsize=(1.5 + 2.6 * len(shares), 3.0), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(1, len(shares), squeeze=False).ravel()
-    for axes, (name, share) in zip(grid, shares.items(), strict=True):
+    panels = figure.subplots(1, len(shares), squeeze=False).ravel()
+    for axes, (name, share) in zip(panels, shares.items(), strict=True):
+        layers, heads = share.shape
         image = axes.imshow(share.numpy(), cmap="RdBu", vmin=0, vmax=1)
-        for (row, column), value in numpy.ndenumerate(share.numpy()):
-            axes.text(column, row, f"{value:.0%}", ha="center", va="center", fontsize="small")
-        axes.set_xticks(range(share.shape[1]), [f"{head + 1}" for head in range(share.shape[1])])
-        axes.set_yticks(range(share.shape[0]), [f"{layer + 1}" for layer in range(share.shape[0])])
-        axes.set_xlabel("head")
-        axes.set_ylabel("layer")
-        axes.set_title(textwrap.fill(name, 26), fontsize="small")
-    figure.colorbar(image, ax=list(grid), label="share of sentences")
+        for layer, head in product(range(layers), range(heads)):
+            text = f"{share[layer, head]:.0%}"
+            axes.text(head, layer, text, ha="center", va="center", fontsize="small")
+        axes.set_xticks(range(heads), range(1, heads + 1))
+        axes.set_yticks(range(layers), range(1, layers + 1))
+        axes.set(xlabel="head", ylabel="layer")
+        axes.set_title(name, fontsize="small")
+    figure.colorbar(image, ax=list(panels), label="share of sentences")
     return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", type=Path, help="a run folder or checkpoint")
-    parser.add_argument("--output", type=Path, help="a .png for the shares")
+    parser.add_argument("--output", type=Path, help="a .png file for the shares as heatmaps")
     args = parser.parse_args()
     if args.output and args.output.suffix != ".png":
-        parser.error(f"--output {args.output}: its name must end in .png")
+        parser.error(f"--output {args.output}: the name must end in .png")
     try:
         if args.output:
             check_writable(args.output)
         translator = Translator.load(args.model)
     except UserError as error:
         sys.exit(f"pronouns: {error}")
-    trained, tokenizer = translator.model, translator.tokenizer
     torch.manual_seed(1)
-    untrained = Transformer(trained.config).eval()
-    sentences = list(cases())
-    nearer = sum(case.nearer for case in sentences) / len(sentences)
-    print(f'{len(sentences)} sentences with two nouns of unlike genders before one "it".')
-    print(f"Always the nearer noun: right in {nearer:.0%}.")
+    models = {"trained": translator.model, "untrained": Transformer(translator.model.config).eval()}
+    sentences = read_sentences()
+    nearer = sum(sentence.nearer for sentence in sentences) / len(sentences)
+    print(f'{len(sentences)} sentences with two nouns of different genders before one "it"')
+    print(f"always the nearer noun: right in {nearer:.0%}")
     shares = {}
-    for kind, what in KINDS.items():
-        print(f"\n{what}: share of sentences in which the right noun weighs more")
-        print("(and the weight of both nouns together, mean)")
-        for name, model in (("trained", trained), ("untrained", untrained)):
-            weights = torch.stack(
-                [noun_weights(model, tokenizer, case, kind) for case in sentences]
-            )  # (N, L, H, 2)
-            preferred = (weights[..., 0] > weights[..., 1]).float()  # (N, L, H)
-            share, both = preferred.mean(dim=0), weights.sum(-1).mean(dim=0)  # (L, H)
-            shares[f"{what}, {name}"] = share
-            for layer, row in enumerate(zip(share.tolist(), both.tolist(), strict=True), 1):
-                heads = "  ".join(f"{x:4.0%} ({y:.2f})" for x, y in zip(*row, strict=True))
+    for kind, title in KINDS.items():
+        print(f"\n{title}: share of sentences in which the right noun gets more attention")
+        print("(in brackets: mean attention to both nouns together)")
+        for name, model in models.items():
+            weights = attention_to_nouns(model, translator.tokenizer, sentences, kind)
+            share = (weights[..., 0] > weights[..., 1]).float().mean(0)  # (L, H)
+            both = weights.sum(-1).mean(0)  # (L, H)
+            shares[f"{title},\n{name}"] = share
+            for layer, rows in enumerate(zip(share, both, strict=True), 1):
+                heads = "  ".join(f"{x:4.0%} ({y:.2f})" for x, y in zip(*rows, strict=True))
                 print(f"  {name:<9}  layer {layer}   heads {heads}")
-            some = preferred.amax(dim=(1, 2)).mean().item()
-            print(f"  {name:<9}  one at least of {share.numel()} heads   {some:.0%}")
-    print("\ntranslations with the right pronoun, by the words between it and its noun")
-    right = 0
-    for each in by_distance(translator):
-        print(f"  {each['words']:2} words   {each['right']:4.0%} of {each['count']}")
-        right += round(each["right"] * each["count"])
-    print(f"  together   {right} of {len(sentences)}")
+    print('\ntranslations with the right pronoun, by the words between the noun and "it"')
+    correct = correct_by_distance(translator)
+    for distance, each in correct.items():
+        print(f"  {distance:2} words   {fmean(each):4.0%} of {len(each)}")
+    print(f"  all        {sum(map(sum, correct.values()))} of {len(sentences)}")
     if args.output:
-        write_whole(args.output, rendered(share_heatmap(shares), "png"))
+        write_atomically(args.output, rendered(share_heatmap(shares), "png"))
 
 
 if __name__ == "__main__":

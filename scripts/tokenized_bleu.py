@@ -2,14 +2,15 @@
 
     python scripts/tokenized_bleu.py HYPOTHESES REFERENCES
 
-Both files hold plain text, a sentence a line, and go the same way: lower case, then Moses'
-normalize-punctuation.perl, then its tokenizer.perl, hyphens left alone (no -a), by sacremoses.
-BLEU counts these tokens as they are and is not smoothed, like multi-bleu.perl and fairseq's own
-scorer. The references of Multi30k's German test_2016_flickr have 12,103 tokens then, the length
-that fairseq showed Wu et al.; in lower case only after the tokeniser they have 12,102.
+Both files hold plain text, one sentence per line. Both are converted to lower case, normalised as
+by Moses' normalize-punctuation.perl and tokenised as by Moses' tokenizer.perl without splitting
+hyphens (no -a); the package sacremoses does the last two steps. BLEU then compares these tokens
+without smoothing, as multi-bleu.perl and fairseq's scorer do. The German references of Multi30k's
+test_2016_flickr have 12,103 tokens, the reference length that fairseq printed for Wu et al.; when
+the lower case comes after the tokeniser, they have 12,102.
 
-Such a number depends on the tokeniser and is for comparison with theirs; `translate test` has the
-others. Needs sacremoses: pip install -e ".[bleu]"
+This number depends on the tokeniser. Use it only to compare with that paper, and the scores of
+`translate test` for everything else. Needs sacremoses: pip install -e ".[bleu]"
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from sacrebleu.metrics import BLEU
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from translate.errors import UserError
-from translate.text.lines import read_lines
+from translate.text.text_files import read_lines
 
 
 def tokenized(lines: Sequence[str], language: str = "de") -> list[str]:
-    """Lower case, plain punctuation, tokens with a space between them."""
+    """Return each line in lower case, with normalised punctuation, its tokens joined by spaces."""
     normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
-    # Moses writes ' and & as &apos; and &amp;: on both sides alike, so it changes no count.
+    # `escape` writes & as &amp; on both sides alike, as tokenizer.perl does. No count changes.
     return [
         tokenizer.tokenize(
             normalizer.normalize(line.lower()),
@@ -43,19 +44,19 @@ def tokenized(lines: Sequence[str], language: str = "de") -> list[str]:
 
 
 def tokenized_bleu(hypotheses: Path, references: Path, language: str = "de") -> str:
-    """One line: BLEU, n-gram precisions, brevity penalty, lengths, and how it was counted.
+    """Return one line: BLEU, n-gram precisions, brevity penalty, lengths and the signature.
 
     Raises:
-        UserError: a file that cannot be read, nothing in it, unequal numbers of lines.
+        UserError: a file cannot be read or is empty, or the files differ in their line counts.
     """
     sides = [read_lines(hypotheses), read_lines(references)]
     if len(sides[0]) != len(sides[1]) or not sides[0]:
         raise UserError(
-            f"{hypotheses} has {len(sides[0]):,} lines and {references} {len(sides[1]):,}: "
-            "line n of one must belong to line n of the other"
+            f"{hypotheses} has {len(sides[0]):,} lines and {references} has {len(sides[1]):,}: "
+            "both must have the same number, at least one"
         )
-    # `force`: tokenised text is meant here, so no warning about it. `lowercase` changes nothing
-    # any more, but the signature says it.
+    # `force` switches off the warning that the text is already tokenised. `lowercase` has no
+    # effect on text in lower case, but it puts "case:lc" into the signature.
     bleu = BLEU(lowercase=True, tokenize="none", smooth_method="none", force=True)
     outputs, expected = (tokenized(side, language) for side in sides)
     result = bleu.corpus_score(outputs, [expected])
@@ -65,9 +66,9 @@ def tokenized_bleu(hypotheses: Path, references: Path, language: str = "de") -> 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("hypotheses", type=Path, help="what came out, a sentence a line")
-    parser.add_argument("references", type=Path, help="line by line; plain text or gzip, both")
-    parser.add_argument("--language", default="de", help="whose abbreviations Moses knows (de)")
+    parser.add_argument("hypotheses", type=Path, help="translations, one sentence per line")
+    parser.add_argument("references", type=Path, help="their references; both files may be gzip")
+    parser.add_argument("--language", default="de", help="language of both files (default: de)")
     args = parser.parse_args()
     try:
         print(tokenized_bleu(args.hypotheses, args.references, args.language))

@@ -1,7 +1,9 @@
-"""What `scripts/ablations.py` takes out of the model is out, in training and in decoding."""
+"""scripts/ablations.py: a variant lacks exactly one part, and the page says what was measured."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -12,11 +14,17 @@ import yaml
 from torch import nn
 from torch.testing import assert_close
 
-from translate.insight import measure
-from translate.model import attention, transformer
-from translate.model.attention import MultiHeadAttention
-from translate.model.layers import Residual
+from translate.decoding.incremental import CachedDecoder, PlainDecoder
 from translate.model.transformer import Transformer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+import ablations
+import pronouns
+from ablation import claims, page
+from ablation.measures import attention_cost, gradient_by_distance
+from ablation.train import train_variant
+from ablation.variants import MODELS
 
 ROOT = Path(__file__).parents[1]
 PAD, BOS = 0, 2
@@ -25,218 +33,274 @@ TGT = torch.tensor([[BOS, 8, 9, 4]])
 
 
 @pytest.fixture
-def parts(monkeypatch):
-    """The scripts' modules, as the scripts import them; what they change is put back."""
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    for owner, name in (
-        (attention, "score_pairs"),
-        (attention, "causal_mask"),
-        (measure, "causal_mask"),
-        (transformer, "padding_mask"),
-        (Residual, "forward"),
-        (Transformer, "_initialise"),
-        (Transformer, "decode"),
-    ):
-        monkeypatch.setattr(owner, name, getattr(owner, name))
-    from ablation_parts import claims, page, surgery
+def build(config):
+    """Build a variant, or the whole model, from the same seed."""
 
-    yield {"claims": claims, "page": page, "surgery": surgery}
-    for name in [name for name in sys.modules if name.startswith("ablation_parts")]:
-        del sys.modules[name]
-
-
-@pytest.fixture
-def build(parts, config):
     def build(name: str) -> Transformer:
-        parts["surgery"].operate(name)
         torch.manual_seed(0)
-        model = Transformer(config())
+        model = MODELS.get(name, Transformer)(config())
         with torch.no_grad():
-            model.embedding.weight.mul_(20)
+            model.embedding.weight.mul_(20)  # so that every token matters
         return model.eval()
 
     return build
 
 
-def test_every_variant_has_a_config_and_every_operation_is_a_variant(parts):
+def test_every_variant_is_either_a_subclass_or_a_setting():
     configs = {path.stem for path in (ROOT / "configs/ablation").glob("*.yaml")}
-    assert configs == set(parts["claims"].VARIANTS)
-    operations = set(parts["surgery"].OPERATIONS)
-    assert operations < configs
-    for name in configs - {"baseline"}:
-        settings = yaml.safe_load((ROOT / f"configs/ablation/{name}.yaml").read_text())
-        # What no setting can do, the file says by naming itself alone.
-        assert (settings == {"name": name}) == (name in operations)
+    assert sorted([*configs, *MODELS]) == sorted(claims.VARIANTS)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["baseline", "no_scaling", "no_norm", "no_causal_mask", "no_padding_mask", "no_positions",
-     "no_residual", "careless_init"],
-)  # fmt: skip
-@torch.no_grad()
-def test_decoding_step_by_step_knows_of_the_operation(build, name):
+@pytest.mark.parametrize("name", MODELS.keys() - {"large_init"})
+def test_all_other_weights_start_as_in_the_whole_model(build, name):
+    whole = build("baseline").state_dict()
+    for key, value in build(name).state_dict().items():
+        assert torch.equal(value, whole[key]), key
+
+
+def test_a_large_initialisation_has_ten_times_the_variance(build):
+    large = dict(build("large_init").named_parameters())
+    for key, value in build("baseline").named_parameters():
+        factor = math.sqrt(10) if value.ndim == 2 else 1
+        assert_close(large[key], factor * value, msg=key)
+
+
+@pytest.mark.parametrize("name", ["baseline", *MODELS])
+@torch.inference_mode()
+def test_cached_decoding_runs_the_variant(build, name):
     model = build(name)
-    memory, mask = model.encode(SRC)
-    cache = model.start_cache(memory, 8)
-    stepwise = [model.decode(TGT[:, i : i + 1], memory, mask, cache) for i in range(4)]
-    # Each prefix alone: without a causal mask all but the first position would see what follows.
-    for i, hidden in enumerate(stepwise if name != "no_causal_mask" else stepwise[:1]):
-        assert_close(hidden[:, 0], model.decode(TGT[:, : i + 1], memory, mask)[:, -1])
+    cached, plain = CachedDecoder(model, SRC, max_length=8), PlainDecoder(model, SRC)
+    for piece in TGT[0].tolist():
+        assert_close(cached.step([[piece]]), plain.step([[piece]]))
+        if name == "no_causal_mask":
+            break  # what was read earlier sees what comes later in the plain decoder only
 
 
-def test_without_the_causal_mask_the_future_is_seen(build):
-    model, other = build("no_causal_mask"), TGT.clone()
+@torch.inference_mode()
+def test_without_scaling_weights_are_the_softmax_of_the_scores(build):
+    attention = build("no_scaling").decoder[0].cross_attention.sublayer
+    x, memory = torch.randn(1, 3, 16), torch.randn(1, 5, 16)
+    queries, keys, values = (
+        attention.split_heads(matrix(y))
+        for matrix, y in (
+            (attention.W_query, x),
+            (attention.W_key, memory),
+            (attention.W_value, memory),
+        )
+    )
+    context = (queries @ keys.mT).softmax(-1) @ values
+    expected = attention.out_proj(attention.merge_heads(context))
+    assert_close(attention(x, memory), expected)
+    attention.explicit_up_to = 0  # the fused kernel
+    assert_close(attention(x, memory), expected)
+
+
+@torch.inference_mode()
+def test_without_layer_norm_a_block_adds_its_sublayer_alone(build):
+    model = build("no_norm")
+    assert not [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    x, residual = torch.randn(1, 3, 16), model.encoder[0].feed_forward
+    assert_close(residual(x), x + residual.sublayer(x))
+
+
+@torch.inference_mode()
+def test_without_residual_connection_a_sublayer_replaces_its_input(build):
+    model = build("no_residual")
+    x, residual = torch.randn(1, 3, 16), model.decoder[1].feed_forward
+    assert_close(residual(x), residual.sublayer(residual.norm(x)))
+
+
+@torch.inference_mode()
+def test_without_the_causal_mask_a_future_token_changes_earlier_logits(build):
+    other = TGT.clone()
     other[0, 3] = 11
+    whole, model = build("baseline"), build("no_causal_mask")
+    assert_close(whole(SRC, TGT)[0, 0], whole(SRC, other)[0, 0])
     assert not torch.allclose(model(SRC, TGT)[0, 0], model(SRC, other)[0, 0], atol=1e-4)
 
 
-def test_without_the_padding_mask_padding_is_seen(build):
-    model = build("no_padding_mask")
+@torch.inference_mode()
+def test_without_the_padding_mask_padding_changes_the_logits(build):
     padded = nn.functional.pad(SRC, (0, 3), value=PAD)
+    whole, model = build("baseline"), build("no_padding_mask")
+    assert_close(whole(SRC, TGT), whole(padded, TGT))
     assert not torch.allclose(model(SRC, TGT), model(padded, TGT), atol=1e-4)
 
 
-def test_without_positions_the_source_is_a_set(build):
-    model = build("no_positions")
-    assert_close(model(SRC, TGT), model(SRC[:, [2, 0, 3, 1]], TGT))
+@torch.inference_mode()
+def test_without_positions_the_order_of_the_source_changes_nothing(build):
+    shuffled = SRC[:, [2, 0, 3, 1]]
+    whole, model = build("baseline"), build("no_positions")
+    assert_close(model(SRC, TGT), model(shuffled, TGT))
+    assert not torch.allclose(whole(SRC, TGT), whole(shuffled, TGT), atol=1e-4)
 
 
-def test_without_scaling_the_scores_go_undivided_into_the_softmax(build):
-    build("no_scaling")
-    layer, record = MultiHeadAttention(16, 16, 4), []
-    layer(*layer.queries_keys_values(torch.randn(1, 5, 16)), record=record)
-    queries, keys = record[0].queries, record[0].keys
-    assert_close(record[0].weights, (queries @ keys.transpose(-2, -1)).softmax(-1))
-    assert_close(record[0].weights, (record[0].scores / 2).softmax(-1))  # what the alarm looks at
+WHOLE = {
+    "training loss": 1.0,
+    "validation loss": 1.0,
+    "BLEU": 60.0,
+    "share of translations that change in a batch": 0.0,
+    "share of translations that stay when words are shuffled": 0.1,
+    "attention entropy / maximum": 0.5,
+    "RMS of the residual stream": 4.0,
+    "largest score": 8.0,
+    "initial RMS of the residual stream": 1.0,
+    "initial largest score": 1.0,
+}
+WORSE = {
+    "training loss": 0.4,
+    "validation loss": 3.0,
+    "BLEU": 5.0,
+    "share of translations that change in a batch": 0.6,
+    "share of translations that stay when words are shuffled": 1.0,
+    "attention entropy / maximum": 0.2,
+    "RMS of the residual stream": 40.0,
+    "largest score": 90.0,
+    "initial RMS of the residual stream": 9.0,
+    "initial largest score": 9.0,
+}
 
 
-def test_without_norms_there_is_none_left(build):
-    assert not [module for module in build("no_norm").modules() if isinstance(module, nn.LayerNorm)]
-
-
-def test_without_the_residual_path_a_silent_sublayer_passes_nothing(build):
-    model = build("no_residual")
-    with torch.no_grad():
-        for block in model.encoder:
-            block.feed_forward[-1].weight.zero_()
-            block.feed_forward[-1].bias.zero_()
-    one, other = model.encode(SRC)[0], model.encode(SRC + 4)[0]
-    assert_close(one, other)
-
-
-def test_a_careless_start_has_ten_times_the_variance(build, parts):
-    careless = build("careless_init").decoder[0].feed_forward[0].weight.var().item()
-    assert careless == pytest.approx(10 * 2 / (16 + 32), rel=0.15)
-
-
-def results(**changes) -> dict[str, dict]:
+def result(**changes) -> dict:
+    """What `train_variant` returns."""
     sound = {
-        "curves": {
-            "train/nll": [(10, 7.0), (20, 1.0)],
-            "val/nll": [(20, 1.0)],
-            "val/bleu": [(20, 60.0)],
+        "diverged": "",
+        "warnings": [(100, "large attention scores")],
+        "series": {"train/nll": [(10, 7.0), (20, 1.0)], "val/nll": [(20, 1.0)]},
+        "measured": WHOLE,
+    }
+    return {**sound, **changes}
+
+
+@pytest.fixture
+def configs(tmp_path, pairs):
+    """The folder of configs with a baseline that trains for two updates on a dozen pairs."""
+    for number, language in enumerate(("en", "de")):
+        text = "".join(f"{pair[number]}\n" for pair in pairs)
+        (tmp_path / f"pairs.{language}").write_text(text, encoding="utf-8")
+    settings = yaml.safe_load((ROOT / "configs/ablation/baseline.yaml").read_text("utf-8"))
+    files = {"source": "pairs.en", "target": "pairs.de"}
+    settings["data"] |= {"train": files, "valid": files, "vocab_size": 140}
+    settings["model"] |= {"d_model": 16, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1}
+    settings["trainer"] |= {"max_steps": 2, "val_check_interval": 1, "log_every_n_steps": 1}
+    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_variant_is_trained_and_all_numbers_of_the_page_are_measured(configs):
+    found = train_variant("no_scaling", configs / "runs", configs)
+    assert found["diverged"] == ""
+    assert found["measured"].keys() == {*WHOLE, "initial attention entropy / maximum"}
+    assert [len(found["series"][tag]) for tag in ("train/nll", "val/nll", "val/bleu")] == [2, 2, 2]
+    assert sum(map(len, found["correct_pronouns"].values())) == 80
+    # The module built the variant: its scores are twice those of the whole model, √d_k = 2.
+    whole = train_variant("baseline", configs / "runs", configs)
+    ratio = found["measured"]["initial largest score"] / whole["measured"]["initial largest score"]
+    assert ratio == pytest.approx(2, rel=0.2)
+
+
+@pytest.mark.parametrize("name", claims.CLAIMS)
+def test_a_claim_holds_only_for_a_worse_variant(name):
+    claim = claims.CLAIMS[name]
+    assert claims.verdict(claim, result(), result()) == claims.SAME
+    assert claims.verdict(claim, result(measured=WORSE), result()) == claims.HOLDS
+    better = result(measured={**WHOLE, "validation loss": 0.9})
+    assert claims.verdict(claim, better, result()) == claims.FAILS
+
+
+def test_a_claim_may_hold_in_part():
+    better = result(measured={**WORSE, "validation loss": 0.4})
+    assert claims.verdict(claims.CLAIMS["no_norm"], better, result()) == claims.PARTLY
+    told = claims.numbers(claims.CLAIMS["no_norm"], better, result())
+    assert "largest score 90.00 (8.00); validation loss 0.40 (1.00)" in told
+
+
+def test_the_published_page_is_the_one_drawn_from_the_stored_results(tmp_path, monkeypatch):
+    published = ROOT / "docs/ablations"
+    arguments = ["--from", str(published / "results.json"), "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["ablations.py", *arguments])
+    ablations.main()
+    text = (tmp_path / "README.md").read_text("utf-8")
+    assert text == (published / "README.md").read_text("utf-8")
+    figures = set(re.findall(r"\]\((\w+\.png)\)", text))
+    assert len(figures) == len(claims.CLAIMS) + 3
+    for folder in (tmp_path, published):
+        assert {path.name for path in folder.glob("*.png")} == figures
+
+
+def test_the_page_tells_of_a_diverged_variant_and_of_the_others(tmp_path):
+    diverged = result(
+        diverged="gradient norm nan after 20 updates",
+        series={},
+        measured={"validation loss": math.inf, "BLEU": 0.0},
+    )
+    line = {"lengths": [16, 32], "seconds": [0.1, 0.4], "mebibytes": [1.0, 4.0]}
+    results = {
+        "variants": {"baseline": result(), "one_head": diverged},
+        "gradient_by_distance": {"self-attention": [1.0, 0.3, 0.3], "GRU": [1.0, 0.1, 0.001]},
+        "attention_cost": {"explicit stages": line, "fused kernel": {**line, "mebibytes": [1, 2]}},
+        "pronouns": {
+            "baseline": {"2": [True, False], "5": [False]},
+            "other": {"2": [True], "5": [True]},
         },
-        "stopped": "",
-        "alarms": ["health: step 100: scores grow: up to 75 in decoder: lower something"],
-        "compared": 64,
-        "changed_by_neighbours": 0,
-        "unchanged_by_order": 2,
-        "start": {"largest_score": 1.0, "residual": 1.0, "evenness": 1.0},
-        "end": {"largest_score": 8.0, "residual": 4.0, "evenness": 0.5},
     }
-    return {"baseline": sound, "high_rate": sound, **changes}
-
-
-def test_claims_are_held_against_the_results(parts):
-    claims = parts["claims"]
-    same = results()["baseline"]
-    worse = {
-        **same,
-        "curves": {"train/nll": [(20, 0.4)], "val/nll": [(20, 3.0)], "val/bleu": [(20, 5.0)]},
-        "changed_by_neighbours": 40,
-        "unchanged_by_order": 64,
-        "start": {"largest_score": 9.0, "residual": 9.0, "evenness": 0.9},
-        "end": {"largest_score": 90.0, "residual": 40.0, "evenness": 0.2},
+    text = page.write_page(tmp_path, results).read_text("utf-8")
+    assert json.loads((tmp_path / "results.json").read_text())["variants"].keys() == {
+        "baseline",
+        "one_head",
     }
-    better = {**same, "curves": {**same["curves"], "val/nll": [(20, 0.4)]}}
-    grown = {**better, "end": worse["end"]}
-    for name, claim in claims.CLAIMS.items():
-        assert claim.judge(results(**{name: same})) in (claims.SAME, claims.FAILS), name
-        assert claim.judge(results(**{name: worse})) == claims.HOLDS, name
-    assert claims.CLAIMS["one_head"].judge(results(one_head=same)) == claims.SAME
-    assert claims.CLAIMS["one_head"].judge(results(one_head=better)) == claims.FAILS
-    assert claims.CLAIMS["no_norm"].judge(results(no_norm=grown)) == claims.PARTLY
-    assert claims.caption("one_head", results(one_head=worse)).endswith(
-        "It holds: validation loss 3.00 and BLEU 5.0, against 1.00 and 60.0."
-    )
-    assert "64 of 64 sentences are translated as before, against 2;" in claims.caption(
-        "no_positions", results(no_positions=worse)
-    )
+    assert "| baseline | 1.00 | 60.0 | large attention scores (100) |\n" in text
+    assert "| one_head | diverged | 0.0 | large attention scores (100) |\n" in text
+    assert "it holds**. Training diverged: gradient norm nan after 20 updates." in text
+    assert "time n^2.00 and memory n^2.00 for the explicit stages" in text
+    assert "time n^2.00 and memory n^1.00 for the fused kernel" in text
+    assert "50% correct with up to 3 words between, 0% with more" in text
+    assert "Result for the other model: **it holds**" in text
 
 
-def test_a_variant_that_diverged_has_no_other_figures(parts):
-    why = "training diverged: gradient norm nan after 20 updates; lower"
-    for name in parts["claims"].CLAIMS:
-        caption = parts["claims"].caption(
-            name, results(**{name: {"curves": {}, "stopped": why, "alarms": []}})
-        )
-        assert caption.endswith(
-            "Without the part training diverged (gradient norm nan after 20 updates)."
-        )
+def test_memory_of_attention_grows_linearly_without_the_score_matrix_and_faster_with_it():
+    cost = attention_cost(lengths=(64, 128, 256), repeats=1)
+    growth = {}
+    for path, each in cost.items():
+        a, b, c = each["mebibytes"]
+        growth[path] = (c - b) / (b - a)
+        assert all(seconds > 0 for seconds in each["seconds"])
+    assert growth["fused kernel"] == pytest.approx(2, rel=0.01)
+    assert growth["explicit stages"] > 2.5
 
 
-def test_the_page_has_a_figure_a_caption_and_a_row_for_each(parts, tmp_path):
-    names = parts["claims"].CLAIMS
-    found = results(**{name: results()["baseline"] for name in names})
-    found["gradient paths"] = {"self-attention": [1.0, 0.3, 0.3], "GRU": [1.0, 0.1, 0.001]}
-    curve = {"lengths": [16, 32], "seconds": [0.1, 0.4], "mebibytes": [1.0, 4.0]}
-    found["cost"] = {path: {**curve, "exponents": [2.0, 2.0]} for path in ("explicit", "fused")}
-    near, far = {"words": 2, "right": 0.5, "count": 4}, {"words": 5, "right": 0.25, "count": 2}
-    found["pronouns"] = {"baseline": [near, far], "fully trained": [near, {**far, "right": 1.0}]}
-    page = parts["page"].write_page(tmp_path, found).read_text()
-    for name in names:
-        assert f"]({name}.png)" in page and f"| {name} |" in page
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    assert page.count("The lesson:") == len(names) + 3
-    assert (
-        "**It does not hold** for the baseline model: up to three words away 50% of the pronouns "
-        "are right, beyond 25%. It holds for the fully trained model: up to three words away 50% "
-        "of the pronouns are right, beyond 100%." in page
-    )
-    assert "| baseline | 1.00 | 60.0 | scores grow (100) |" in page
+def test_gradients_are_relative_to_the_last_token():
+    for norms in gradient_by_distance(length=5, draws=2).values():
+        assert len(norms) == 5 and norms[0] == 1.0 and min(norms) > 0
 
 
-def test_pronoun_sentences_are_those_that_tell_and_their_shares_can_be_drawn(parts):
-    import pronouns
+def test_pronoun_sentences_have_two_nouns_of_different_genders():
+    sentences = pronouns.read_sentences()
+    assert len(sentences) == 80
+    for sentence in sentences:
+        words = re.findall(r"\w+", sentence.source)
+        it = [word.lower() for word in words].index("it")
+        right, wrong = words.index(sentence.right), words.index(sentence.wrong)
+        assert right != wrong and sentence.distance == it - right - 1 >= 0
+        assert sentence.nearer == (right > wrong)
 
-    found = list(pronouns.cases())
-    assert len(found) == 80
-    assert all(case.right != case.wrong and case.between >= 0 for case in found)
-    for case in found:
-        words = re.findall(r"\w+", case.source)
-        assert words.index(case.right) < [word.lower() for word in words].index("it")
+
+def test_correct_pronouns_are_counted_by_distance():
+    sentences = {sentence.source: sentence for sentence in pronouns.read_sentences()}
+
+    class CorrectUpTo3:
+        def translate(self, sources):
+            chosen = [sentences[source] for source in sources]
+            return [each.target if each.distance <= 3 else "Ja." for each in chosen]
+
+    found = pronouns.correct_by_distance(CorrectUpTo3())
+    assert sum(map(len, found.values())) == 80
+    assert list(found) == sorted({sentence.distance for sentence in sentences.values()})
+    for distance, correct in found.items():
+        assert set(correct) == {distance <= 3}
+
+
+def test_shares_are_drawn_with_one_panel_each():
     figure = pronouns.share_heatmap({"a": torch.rand(2, 4), "b": torch.rand(2, 4)})
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["a", "b"]
     assert pronouns.rendered(figure, "png").startswith(b"\x89PNG")
-
-
-def test_right_pronouns_are_counted_by_distance(parts):
-    import pronouns
-
-    wanted = {case.source: case for case in pronouns.cases()}
-
-    class Perfect:
-        def translate(self, sources):
-            return [wanted[source].target for source in sources]
-
-    class OnlyNear:
-        def translate(self, sources):
-            asked = [wanted[source] for source in sources]
-            return [case.target if case.between <= 3 else "Ja." for case in asked]
-
-    found = pronouns.by_distance(Perfect())
-    assert sum(each["count"] for each in found) == 80
-    assert {each["right"] for each in found} == {1.0}
-    assert [each["words"] for each in found] == sorted({case.between for case in wanted.values()})
-    for each in pronouns.by_distance(OnlyNear()):
-        assert each["right"] == (1.0 if each["words"] <= 3 else 0.0)

@@ -1,4 +1,4 @@
-"""The main job, shortened: train the shipped config, then let it finish the example."""
+"""The shipped config, trained for a few epochs, completes the README's example."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from translate import Translator, cli
 CONFIG = Path(__file__).parents[1] / "configs" / "tiny.yaml"
 
 
-@pytest.mark.e2e
+@pytest.mark.slow
 def test_the_shipped_config_learns_to_complete_the_example(tmp_path, capsys):
     arguments = ["--config", str(CONFIG), "--runs", str(tmp_path), "--trainer.max_epochs", "6"]
     assert cli.main(["fit", *arguments, "--trainer.enable_progress_bar", "false"]) == 0

@@ -1,4 +1,4 @@
-"""scripts/tokenized_bleu.py: Moses tokens in lower case, counted as they are."""
+"""scripts/tokenized_bleu.py: BLEU of Moses tokens in lower case."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tokenized_bleu import main, tokenized, tokenized_bleu
     ("line", "tokens"),
     [
         ("Ein Mann, der z.B. schläft.", "ein mann , der z.b. schläft ."),
-        ("Ein T-Shirt", "ein t-shirt"),  # hyphens are left alone
+        ("Ein T-Shirt", "ein t-shirt"),  # hyphens do not split a word
         ("„Bart“ & Co. rasiert seinen Bart.", "&quot; bart &quot; &amp; co. rasiert seinen bart ."),
         ("", ""),
     ],
 )
-def test_tokens_are_those_of_moses_on_lower_case(line, tokens):
+def test_tokens_are_those_of_moses_in_lower_case(line, tokens):
     assert tokenized([line]) == [tokens]
 
 
@@ -34,7 +34,7 @@ def files(folder: Path, hypotheses: list[str], references: list[str]) -> tuple[P
     return paths
 
 
-def test_the_line_has_all_that_the_number_needs(tmp_path, monkeypatch, capsys):
+def test_the_score_is_printed_with_its_signature(tmp_path, monkeypatch, capsys):
     references = ["Ein kleiner Mann schläft.", "Zwei Hunde, ein Ball."]
     paths = files(tmp_path, ["ein Mann schläft.", "Zwei Hunde, ein Ball."], references)
     monkeypatch.setattr(sys, "argv", ["tokenized_bleu.py", *map(str, paths)])
@@ -50,8 +50,8 @@ def test_the_line_has_all_that_the_number_needs(tmp_path, monkeypatch, capsys):
     )
 
 
-def test_unequal_counts_and_nothing_are_refused(tmp_path):
-    with pytest.raises(UserError, match=r"has 1 lines and .* 2: line n of one must"):
+def test_unequal_line_counts_and_empty_files_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"has 1 lines and .* has 2: both must have the same"):
         tokenized_bleu(*files(tmp_path, ["a"], ["a", "b"]))
-    with pytest.raises(UserError, match=r"has 0 lines and .* 0: "):
+    with pytest.raises(UserError, match=r"has 0 lines and .* has 0: "):
         tokenized_bleu(*files(tmp_path, [], []))

@@ -1,19 +1,20 @@
-"""Small English-German translation, one word at a time.
+"""A small English-German translation model, with an API of one class.
 
     from translate import Translator
     Translator.load("runs/tiny/version_0").translate(["This is an example"])
 
-Importing the package itself loads no torch; the first use of `Translator` does.
+Importing this package does not import torch; the first use of `Translator` does.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from translate.version import __version__
+
 if TYPE_CHECKING:
     from translate.decoding.translator import Translator
 
-__version__ = "0.1.0"
 __all__ = ["Translator", "__version__"]
 
 

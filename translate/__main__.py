@@ -1,4 +1,4 @@
-"""`python -m translate` is the same as `translate`."""
+"""Run the command line: `python -m translate` is the same as `translate`."""
 
 from translate.cli import entry_point
 

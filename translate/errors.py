@@ -1,18 +1,15 @@
-"""The exceptions that are meant for the person at the keyboard."""
+"""Errors for the user: the command line prints their message without a traceback."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """Bad data or a bad model: one line that says what, where and what to do.
-
-    The command line prints the message without a trace and exits with `exit_code`.
-    """
+    """Bad data or a bad model. The message says what is wrong, where, and what to do."""
 
     exit_code = 1
 
 
 class UsageError(UserError):
-    """A setting or an option that cannot be meant."""
+    """An invalid option or setting."""
 
     exit_code = 2

@@ -1,43 +1,47 @@
-"""Lines in as they come, whole files out: the plumbing of `translate decode`."""
+"""Read lines as they arrive, and write files atomically."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 from translate.errors import UserError
 
-_CHUNK = 1 << 16  # what a pipe holds on Linux
+_CHUNK = 1 << 16  # bytes; the capacity of a pipe on Linux
 
 
-def waiting_lines(stream: BinaryIO) -> Iterator[list[str]]:
-    r"""Groups of lines: each time all that have arrived, waiting only if there is none.
+def available_lines(stream: BufferedIOBase) -> Iterator[list[str]]:
+    r"""Yield groups of lines: all lines that have arrived, waiting only if there are none.
 
-    So a writer that sends one line and waits has its answer at once, and a file comes in large
-    groups. `read1` is what makes it so: it returns what is there instead of filling a buffer.
+    A program that writes one line and waits gets its answer at once, and the lines of a file come
+    in large groups. `read1` makes this possible: it returns the bytes that are there, whereas
+    `read` waits until its buffer is full.
 
-    Only "\n" separates lines; the last one need not end in it. Raises UserError with the number
-    of a line that is not UTF-8 or holds a NUL byte, after the lines before it.
+    Only "\n" separates lines. The last line need not end in "\n".
+
+    Raises:
+        UserError: a line that is not UTF-8 or contains a NUL byte; raised after the lines before
+            it have been yielded.
     """
     count = 0
     rest = b""
     while chunk := stream.read1(_CHUNK):
         *lines, rest = (rest + chunk).split(b"\n")
         if lines:
-            yield from _decoded(lines, count + 1)
+            yield from _decode_group(lines, count + 1)
             count += len(lines)
     if rest:
-        yield from _decoded([rest], count + 1)
+        yield from _decode_group([rest], count + 1)
 
 
-def _decoded(lines: list[bytes], first: int) -> Iterator[list[str]]:
-    """All `lines` together; those before a faulty one, and then its fault."""
+def _decode_group(lines: list[bytes], first: int) -> Iterator[list[str]]:
+    """Yield all `lines` as one group; if one is faulty, the lines before it, then raise."""
     texts: list[str] = []
     try:
         for number, line in enumerate(lines, first):
-            texts.append(_text(line, number))
+            texts.append(_decode(line, number))
     except UserError:
         if texts:
             yield texts
@@ -45,11 +49,11 @@ def _decoded(lines: list[bytes], first: int) -> Iterator[list[str]]:
     yield texts
 
 
-def _text(line: bytes, number: int) -> str:
+def _decode(line: bytes, number: int) -> str:
     if (nul := line.find(b"\0")) >= 0:
         raise UserError(
-            f"standard input, line {number}: byte {nul + 1} is NUL, so this is UTF-16 or no text; "
-            "convert it to UTF-8 or take the line out"
+            f"standard input, line {number}: byte {nul + 1} is NUL; the input is UTF-16 or not "
+            "text: convert it to UTF-8, or remove the line"
         )
     try:
         return line.decode("utf-8")
@@ -61,22 +65,32 @@ def _text(line: bytes, number: int) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse what cannot become a file before hours of work go into it."""
+    """Refuse a path that cannot become a file, before hours of work depend on it.
+
+    Raises:
+        UserError: `path` is a folder, its folder does not exist, or its name is too long.
+    """
     try:
-        folder = path.is_dir()
-    except OSError as error:  # a name that is too long
+        is_folder = path.is_dir()
+    except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
-    if folder:
-        raise UserError(f"--output {path} is a folder: give the name of a file")
+    if is_folder:
+        raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
     if not path.resolve().parent.is_dir():
-        raise UserError(f"--output {path}: there is no folder {path.resolve().parent}")
+        raise UserError(f"cannot write {path}: there is no folder {path.resolve().parent}")
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write so that `path` holds all of it or is as it was before."""
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it has either the whole new content or the old one.
+
+    A symbolic link stays a link: its target is replaced. A device or a named pipe is written to.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     path = path.resolve()
     try:
-        if path.exists() and not path.is_file():  # /dev/null, a named pipe: not to be replaced
+        if path.exists() and not path.is_file():  # /dev/null must not be replaced by a file
             path.write_bytes(content)
             return
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

@@ -1,10 +1,9 @@
-"""`translate attend`: pictures and pages of what looks at what."""
+"""`translate attend`: pictures and pages of attention weights."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 
 import pytest
 
@@ -34,17 +33,17 @@ def page(path) -> dict:
 @pytest.mark.parametrize(
     ("name", "start"), [("a.png", b"\x89PNG"), ("b.svg", b"<?xml"), ("c.HTML", b"<!DOCTYPE html>")]
 )
-def test_the_ending_decides_what_is_written_and_the_translation_is_the_result(
+def test_the_suffix_selects_the_format_and_the_translation_is_printed(
     attend, tmp_path, checkpoint_file, name, start
 ):
     code, out, err = attend(SENTENCE, "-o", name)
     assert (code, out) == (0, "Das ist ein Beispiel.\n")
-    assert err == f"translate: model {checkpoint_file}\n"
+    assert err == f"model {checkpoint_file}\n"
     assert (tmp_path / name).read_bytes().startswith(start)
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
-def test_a_page_needs_nothing_but_itself(attend, tmp_path):
+def test_a_page_needs_no_other_file(attend, tmp_path):
     attend(SENTENCE, "-o", "a.html")
     text = (tmp_path / "a.html").read_text()
     assert not re.search(r"(src|href)\s*=|url\(|@import|https?:", text)
@@ -52,7 +51,7 @@ def test_a_page_needs_nothing_but_itself(attend, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
-def test_every_kind_has_its_words_on_both_axes_and_rows_that_sum_to_one(attend, tmp_path, kind):
+def test_every_kind_has_its_words_on_both_axes_and_row_sums_of_one(attend, tmp_path, kind):
     attend(SENTENCE, "-o", "a.html", "--kind", kind, "--words", "--layer", "2")
     maps = page(tmp_path / "a.html")
     source = ["This", "is", "an", "example", ".", "</s>"]
@@ -72,7 +71,7 @@ def test_every_kind_has_its_words_on_both_axes_and_rows_that_sum_to_one(attend, 
             assert sum(row) == pytest.approx(1, abs=1e-3)
 
 
-def test_pieces_stay_pieces_unless_words_are_asked_for(attend, tmp_path):
+def test_pieces_are_joined_only_with_words(attend, tmp_path):
     attend("My house has a big garden.", "-o", "pieces.html")
     attend("My house has a big garden.", "-o", "words.html", "--words")
     pieces, words = page(tmp_path / "pieces.html"), page(tmp_path / "words.html")
@@ -87,7 +86,7 @@ def test_the_prefix_begins_the_translation(attend):
     )
 
 
-def test_no_word_ends_the_page(attend, tmp_path):
+def test_a_sentence_cannot_end_the_script_of_the_page(attend, tmp_path):
     attend("</script><b>$x ${y}", "-o", "a.html")
     assert page(tmp_path / "a.html")["title"] == "</script><b>$x ${y}"
     assert "</script><b>" not in (tmp_path / "a.html").read_text()
@@ -97,16 +96,19 @@ def test_no_word_ends_the_page(attend, tmp_path):
     ("arguments", "said"),
     [
         (["-o", "a.jpg"], "must end in .png, .svg, .html"),
-        (["-o", "a.png", "--layer", "3"], "--layer 3: this model has only 2 layers"),
+        (["-o", "a.png", "--layer", "3"], "--layer 3: this model has only 2 decoder layers"),
         (["-o", "a.png", "--layer", "3", "--kind", "encoder"], "has only 2 encoder layers"),
-        (["-o", "a.png", "--prefix", "Das", "--kind", "encoder"], "does not look at"),
+        (
+            ["-o", "a.png", "--prefix", "Das", "--kind", "encoder"],
+            "shows only the source",
+        ),
         (["-o", "a.png", "--head", "5"], "--head 5: this model has only 4"),
-        (["-o", "a.png", "--head", "0"], "'0' is not a number from 1 up"),
+        (["-o", "a.png", "--head", "0"], "expected a whole number from 1, got '0'"),
         (["-o", "a.png", "--kind", "both"], "invalid choice: 'both'"),
         ([], "required: -o/--output"),
     ],
 )
-def test_what_cannot_be_meant_ends_with_2_and_leaves_nothing(
+def test_an_invalid_command_line_exits_with_2_and_writes_nothing(
     attend, capsys, tmp_path, arguments, said
 ):
     try:
@@ -118,13 +120,13 @@ def test_what_cannot_be_meant_ends_with_2_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_does_not_exist_is_named_before_the_model_is_read(attend):
+def test_a_missing_folder_is_reported_before_the_model_is_loaded(attend):
     code, out, err = attend(SENTENCE, "-o", "there/a.png")
     assert (code, out) == (1, "")
     assert "there is no folder" in err and "model" not in err
 
 
-def test_a_name_that_is_too_long_is_said_in_one_line(attend):
+def test_a_name_that_is_too_long_is_reported_in_one_line(attend):
     code, _, err = attend(SENTENCE, "-o", "a" * 300 + ".png")
     assert code == 1
     assert err.startswith("translate: cannot write aaa") and err.count("\n") == 1
@@ -135,11 +137,3 @@ def test_a_blank_sentence_is_refused(attend, capsys):
         attend(" ", "-o", "a.png")
     assert stop.value.code == 2
     assert "the sentence is blank" in capsys.readouterr().err
-
-
-def test_help_needs_no_torch(capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "translate.commands.attend", raising=False)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["attend", "--help"])
-    assert stop.value.code == 0
-    assert "--words" in capsys.readouterr().out

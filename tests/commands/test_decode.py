@@ -1,4 +1,4 @@
-"""`translate decode`, within this process where that is enough."""
+"""`translate decode`, in this process where that is possible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import pty
 import re
 import shlex
 import signal
@@ -36,7 +35,7 @@ def decode(checkpoint_file, capsys, monkeypatch):
 def test_results_go_to_stdout_and_the_model_to_stderr(decode, checkpoint_file):
     code, out, err = decode("This is an example", "--prefix", "Das ist ein")
     assert (code, out) == (0, "Das ist ein Beispiel\n")
-    assert err == [f"translate: model {checkpoint_file}"]
+    assert err == [f"model {checkpoint_file}"]
 
 
 def test_several_sentences_share_a_prefix_or_have_one_each(decode):
@@ -48,7 +47,7 @@ def test_several_sentences_share_a_prefix_or_have_one_each(decode):
 
 
 @pytest.mark.parametrize("arguments", [["--", "No", "-h"], ["No", "--", "--steps"]])
-def test_a_sentence_that_begins_with_a_dash_comes_behind_two(checkpoint_file, capsys, arguments):
+def test_a_sentence_that_begins_with_a_dash_follows_two_dashes(checkpoint_file, capsys, arguments):
     assert cli.main(["decode", "--model", str(checkpoint_file), *arguments]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first == "Nein"
@@ -56,9 +55,7 @@ def test_a_sentence_that_begins_with_a_dash_comes_behind_two(checkpoint_file, ca
 
 
 @pytest.mark.parametrize("search", [[], ["--beam", "2", "--n-best", "1"]])
-def test_a_file_shows_how_far_it_is_to_somebody_who_looks_on(
-    decode, tmp_path, monkeypatch, capsys, search
-):
+def test_a_file_has_a_progress_bar_on_a_terminal(decode, tmp_path, monkeypatch, search):
     (tmp_path / "in.txt").write_text("No\n\nGood morning\n" * 40)
     arguments = [*search, "--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out")]
     assert len(decode(*arguments)[2]) == 1  # the model's name
@@ -68,18 +65,18 @@ def test_a_file_shows_how_far_it_is_to_somebody_who_looks_on(
     assert "120/120" in bar
 
 
-def test_what_a_reader_should_know_is_said_on_stderr(decode):
+def test_warnings_about_translations_go_to_stderr(decode):
     _, out, err = decode("No", "Good morning", "--prefix", "Nein", "--prefix", "")
     assert out == "Nein\nGuten Morgen\n"
     assert err[1:] == [
-        "translate: sentence 1: the prefix is already a finished translation: nothing to add"
+        "warning: sentence 1: the prefix is already a finished translation: nothing to add"
     ]
     _, out, err = decode("--max-new", "1", stdin=b"\nI am tired because I worked.\n")
     assert out.startswith("\n")
     assert "line 2: the limit" in err[1]
     _, out, err = decode("No 20")
     assert err[1:] == [
-        "translate: sentence 1: the model has never seen '2', '0': they were read as unknown"
+        "warning: sentence 1: the model has never seen '2', '0': they were read as unknown"
     ]
     _, _, err = decode("This is a cat.", "--prefix", "Das 7")
     assert "sentence 1: the model has never seen '7'" in err[1]
@@ -88,14 +85,14 @@ def test_what_a_reader_should_know_is_said_on_stderr(decode):
 
 
 # G14
-def test_stdin_is_answered_line_for_line(decode):
+def test_stdin_is_answered_line_by_line(decode):
     lines = b'No\r\n\nThis is an example.\n \nShe says: "Yes!"'
     _, out, _ = decode(stdin=lines)
     assert out == "Nein\n\nDas ist ein Beispiel.\n\nSie sagt: „Ja!“\n"
     assert decode(stdin=b"")[1] == ""
 
 
-def test_files_in_batches_give_the_same_as_one_by_one(decode, tmp_path, pairs):
+def test_a_file_in_batches_gives_the_same_as_its_lines_alone(decode, tmp_path, pairs):
     source, target = tmp_path / "in.en", tmp_path / "out.de"
     lines = [pair.source for pair in pairs] + ["", "No"]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -109,7 +106,7 @@ def test_files_in_batches_give_the_same_as_one_by_one(decode, tmp_path, pairs):
 
 
 # G16
-def test_a_beam_gives_a_line_a_line_and_n_best_so_many_with_number_and_score(decode, tmp_path):
+def test_a_beam_prints_one_line_per_sentence_and_n_best_up_to_k(decode, tmp_path):
     lines = b"No\n\nThis is an example.\n"
     assert decode("--beam", "3", stdin=lines)[1] == "Nein\n\nDas ist ein Beispiel.\n"
     code, out, err = decode("--beam", "4", "--n-best", "2", stdin=lines)
@@ -127,7 +124,7 @@ def test_a_beam_gives_a_line_a_line_and_n_best_so_many_with_number_and_score(dec
     assert target.read_text(encoding="utf-8") == out
 
 
-def test_the_length_penalty_is_the_exponent_of_the_pieces(decode, translator):
+def test_the_length_penalty_is_the_exponent_of_the_number_of_pieces(decode, translator):
     (pieces,) = (len(one.ids) + 1 for one in translator.translate_detailed(["No"]))
     scores = [
         float(decode("No", "--beam", "2", "--n-best", "1", "--length-penalty", a)[1].split("\t")[1])
@@ -150,10 +147,10 @@ def test_steps_end_with_the_translation(decode):
     assert "example 0." in lines[1]
     assert "▁" not in out
     assert decode("", "No", "--steps")[1].splitlines()[0] == ""
-    assert "\x1b" not in out and "█" not in out  # no terminal
+    assert "\x1b" not in out and "█" not in out  # not a terminal
 
 
-def test_steps_as_json_are_an_object_a_word_and_the_translation(decode):
+def test_steps_as_json_are_one_object_per_word_and_the_translation(decode):
     code, out, _ = decode("This is an example", "--prefix", "Das ist ein", "--steps", "--json")
     *words, last = (json.loads(line) for line in out.splitlines())
     assert code == 0
@@ -173,7 +170,7 @@ def test_steps_as_json_are_an_object_a_word_and_the_translation(decode):
     [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)],
 )
 def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environment, coloured):
-    leader, follower = pty.openpty()
+    leader, follower = pytest.importorskip("pty").openpty()  # not on Windows
     arguments = ["No", "This is an example", "--steps", "--model", str(checkpoint_file)]
     with subprocess.Popen(
         [*DECODE, *arguments],
@@ -183,7 +180,7 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
     ) as process:
         os.close(follower)
         shown = b""
-        with contextlib.suppress(OSError):  # Linux ends a terminal without a writer so
+        with contextlib.suppress(OSError):  # on Linux, the end of the output
             while part := os.read(leader, 4096):
                 shown += part
     os.close(leader)
@@ -192,7 +189,7 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
     assert ("\x1b[" in text) == ("█" in text) == coloured
     plain = re.sub("\x1b\\[[0-9]*m", "", text).replace("\r", "")
     assert plain.endswith("Das ist ein Beispiel\n")
-    # The signs for colours take no width: every probability ends where its heading does.
+    # Escape sequences take no width: each probability ends where its heading ends.
     heading, *rest = plain.splitlines()
     end = heading.index("probability") + len("probability")
     assert all(re.fullmatch(r"[01]\.\d{3}", line[end - 5 : end]) for line in rest if "</s>" in line)
@@ -202,28 +199,34 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
     ("arguments", "complaint"),
     [
         (["No", "--input", "x"], "not both"),
-        (["No", "--steps", "--output", "x"], "neither --input nor --output"),
-        (["No", "--prefix", "a", "--prefix", "b"], "2 prefixes, but sentences: 1"),
-        (["No", "--batch-size", "0"], "'0' is not a number from 1 up"),
-        (["No", "--max-new", "many"], "'many' is not a number from 1 up"),
-        (["No", "--prefix", "Das\nist"], "a prefix is one line"),
-        (["No", "--model", ""], "argument --model: it is empty"),
-        (["--input", ""], "argument --input: it is empty"),
-        (["No", "--output", ""], "argument --output: it is empty"),
+        (["No", "--steps", "--output", "x"], "use it without --input and --output"),
+        (["No", "--prefix", "a", "--prefix", "b"], "2 prefixes, but 1 sentences"),
+        (["No", "--batch-size", "0"], "expected a whole number from 1, got '0'"),
+        (["No", "--max-new", "many"], "expected a whole number from 1, got 'many'"),
+        (["No", "--prefix", "Das\nist"], "a prefix must be one line"),
+        (["No", "--model", ""], "argument --model: the path is empty"),
+        (["--input", ""], "argument --input: the path is empty"),
+        (["No", "--output", ""], "argument --output: the path is empty"),
         (["No", "--pre", "Das"], "unrecognized arguments: --pre"),
         (["No", "\udcfc"], r"'\xfc' is not UTF-8"),
-        (["No", "--beam", "0"], "argument --beam: '0' is not a number from 1 up"),
+        (["No", "--beam", "0"], "argument --beam: expected a whole number from 1, got '0'"),
         (["No", "--beam", "1001"], "argument --beam: '1001' is more than 1,000"),
-        (["No", "--json"], "--json is for --steps"),
-        (["No", "--steps", "--beam", "2"], "--steps shows a greedy search"),
-        (["No", "--steps", "--n-best", "1"], "--steps shows a greedy search"),
+        (["No", "--json"], "--json needs --steps"),
+        (["No", "--steps", "--beam", "2"], "--steps shows greedy search"),
+        (["No", "--steps", "--n-best", "1"], "--steps shows greedy search"),
         (["No", "--beam", "2", "--n-best", "3"], "--n-best 3 needs --beam 3 or more"),
-        (["No", "--length-penalty", "1"], "--length-penalty is for --beam 2 or more"),
-        (["No", "--beam", "2", "--length-penalty", "-1"], "'-1' is not a number from 0 to 10"),
-        (["No", "--beam", "2", "--length-penalty", "nan"], "'nan' is not a number from 0 to 10"),
+        (["No", "--length-penalty", "1"], "--length-penalty needs --beam 2 or more"),
+        (
+            ["No", "--beam", "2", "--length-penalty", "-1"],
+            "from 0 to 10, got '-1'",
+        ),
+        (
+            ["No", "--beam", "2", "--length-penalty", "nan"],
+            "from 0 to 10, got 'nan'",
+        ),
     ],
 )
-def test_a_command_line_that_cannot_be_meant_exits_2(decode, capsys, arguments, complaint):
+def test_an_invalid_command_line_exits_with_2(decode, capsys, arguments, complaint):
     with pytest.raises(SystemExit) as caught:
         decode(*arguments)
     assert caught.value.code == 2
@@ -232,17 +235,17 @@ def test_a_command_line_that_cannot_be_meant_exits_2(decode, capsys, arguments, 
     assert complained.count("\n") == 1
 
 
-def test_the_input_is_not_replaced_by_the_output(decode, capsys, tmp_path):
+def test_the_output_must_not_overwrite_the_input(decode, capsys, tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("No\n")
     with pytest.raises(SystemExit) as caught:
         decode("--input", str(file), "--output", str(tmp_path / "." / "a.txt"))
     assert caught.value.code == 2
-    assert "--output is the --input" in capsys.readouterr().err
+    assert "--input and --output are the same file" in capsys.readouterr().err
     assert file.read_text() == "No\n"
 
 
-def test_bad_data_is_one_line_and_exit_1(decode, tmp_path, capsys):
+def test_bad_data_is_reported_in_one_line_with_exit_code_1(decode, tmp_path, capsys):
     missing = tmp_path / "none.txt"
     code, out, err = decode("--input", str(missing))
     assert (code, out, len(err)) == (1, "", 1)
@@ -254,7 +257,7 @@ def test_bad_data_is_one_line_and_exit_1(decode, tmp_path, capsys):
 
 
 # C09, D08, G11, G13
-def test_a_pipe_is_answered_at_once_in_utf8_and_interrupted_without_a_trace(checkpoint_file):
+def test_a_pipe_is_answered_at_once_in_utf8_and_interrupted_without_a_traceback(checkpoint_file):
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment.pop("PYTHONIOENCODING", None)
     command = [*DECODE, "--model", str(checkpoint_file), "--prefix", "Ich bin mü"]
@@ -272,13 +275,11 @@ def test_a_pipe_is_answered_at_once_in_utf8_and_interrupted_without_a_trace(chec
             assert answer == "Ich bin müde, weil ich gearbeitet habe.\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
-        assert process.stderr.read().decode().splitlines() == [
-            f"translate: model {checkpoint_file}"
-        ]
+        assert process.stderr.read().decode().splitlines() == [f"model {checkpoint_file}"]
 
 
 # G13
-def test_a_reader_that_leaves_early_causes_no_trace(checkpoint_file):
+def test_a_reader_that_leaves_early_causes_no_traceback(checkpoint_file):
     command = [*DECODE, "--model", str(checkpoint_file)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
@@ -288,9 +289,7 @@ def test_a_reader_that_leaves_early_causes_no_trace(checkpoint_file):
         process.stdout.close()
         process.stdin.write(b"No\n" * 200)
         process.stdin.close()
-        assert process.stderr.read().decode().splitlines() == [
-            f"translate: model {checkpoint_file}"
-        ]
+        assert process.stderr.read().decode().splitlines() == [f"model {checkpoint_file}"]
 
 
 def test_decoding_never_imports_lightning(checkpoint_file):
@@ -315,7 +314,7 @@ def test_decoding_never_imports_lightning(checkpoint_file):
         ("2>&-", 0, "Nein\n", ""),
     ],
 )
-def test_a_closed_stream_is_told_in_a_line(checkpoint_file, redirection, code, out, err):
+def test_a_closed_stream_is_reported_in_one_line(checkpoint_file, redirection, code, out, err):
     sentences = [] if redirection == "<&-" else ["No"]
     command = shlex.join([*DECODE, "--model", str(checkpoint_file), *sentences])
     finished = subprocess.run(

@@ -1,4 +1,4 @@
-"""`translate trace`: shapes predicted, shown and asked for."""
+"""`translate trace`: shapes are predicted, shown and asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import pytest
 import torch
 
 from translate import cli
+from translate.insight.trace import rules
 
+QUERIES, _, _, SCORES, *_ = rules()
+D_K = QUERIES.shape[1]  # its letter
+LETTERS = [f"n, {D_K}", f"n x {D_K}", f"n × {D_K}"]
 SHAPES = ["6, 2", "6, 2", "6, 2", "6, 6", "6, 6", "6, 2"]
 
 
@@ -27,29 +31,29 @@ def trace(capsys, monkeypatch):
 
 
 def differences(out: str) -> list[tuple[str, float]]:
-    """Of each stage, between one token alone and its row."""
-    found = re.findall(r"^   (\w+) .* differ by ([\d.e+-]+) at most$", out, re.MULTILINE)
+    """Return the largest difference of each stage between one token alone and its row."""
+    found = re.findall(r"^   (\w+) .* largest difference ([\d.e+-]+)$", out, re.MULTILINE)
     return [(stage, float(difference)) for stage, difference in found]
 
 
-def test_the_lesson_needs_no_model_and_shows_the_books_numbers(trace, tmp_path, monkeypatch):
+def test_the_lesson_needs_no_model_and_shows_the_numbers_of_the_book(trace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = trace()
     assert (code, err) == (0, "")
     assert "journey   0.1500   0.2264   0.2199   0.1311   0.0906   0.1820" in out
     assert "journey   0.3061   0.8210" in out
-    assert "by the rule (n, K) @ (K, n) -> (n, n) = (6, 6)" in out
+    assert f"by the rule {SCORES} = (6, 6)" in out
     assert out.count("by the rule") == out.count("   actual") == 6
     assert "NOT BY THE RULE" not in out
     assert "mask: none" in out
-    assert "sums of the rows: 1.0000 to 1.0000" in out
+    assert "row sums: 1.0000 to 1.0000" in out
     stages = [line for line in out.splitlines() if re.match(r"[1-5]  ", line)]
     assert [line[0] for line in stages] == list("12345")
 
 
 def test_a_token_alone_equals_its_row(trace):
     _, out, _ = trace("--token", "5")
-    assert 'Token 5, "one", alone' in out
+    assert 'Token 5, "one", computed alone' in out
     assert [name for name, _ in differences(out)] == [
         "queries", "keys", "values", "scores", "weights", "context",
     ]  # fmt: skip
@@ -57,8 +61,7 @@ def test_a_token_alone_equals_its_row(trace):
     assert "First stage that disagrees: none" in out
 
 
-def test_every_number_of_the_lesson_can_be_computed_from_those_shown(trace):
-    """With pencil and paper: x and W give the queries, they the scores, and so on."""
+def test_every_number_of_the_lesson_follows_from_those_shown_before_it(trace):
     _, out, _ = trace()
     blocks = re.findall(r"((?:^ {5}.*\d\.\d{4}\n)+)", out, re.MULTILINE)
     numbers = [
@@ -77,14 +80,14 @@ def test_every_number_of_the_lesson_can_be_computed_from_those_shown(trace):
         torch.testing.assert_close(made, shown, rtol=0, atol=3e-4)
 
 
-def test_a_reader_who_knows_has_all_right(trace):
+def test_right_answers_are_counted(trace):
     _, out, _ = trace("--predict", answers="\n".join(SHAPES))
     assert out.endswith("6 of 6 shapes right\n")
     assert out.count("   right\n") == 6
 
 
-@pytest.mark.parametrize("answer", ["(6,2)", "6 x 2", "6x2", "[6, 2]", "n, K", "n x K", "n × K"])
-def test_a_shape_may_be_written_in_many_ways(trace, answer):
+@pytest.mark.parametrize("answer", ["(6,2)", "6 x 2", "6x2", "[6, 2]", *LETTERS])
+def test_a_shape_can_be_written_in_many_ways(trace, answer):
     _, out, _ = trace("--predict", answers=answer)
     assert out.endswith("1 of 6 shapes right\n")
 
@@ -92,15 +95,15 @@ def test_a_shape_may_be_written_in_many_ways(trace, answer):
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        ("2, 6", "wrong, rows and columns are the other way round: in (n, d_in) @ (d_in, K)"),
-        ("6, 3", "wrong: in (n, d_in) @ (d_in, K) -> (n, K) the two d_in meet and are summed over"),
-        ("6", "wrong, it has 2 numbers and not 1"),
-        ("what", "that is no shape (write for example 4, 7): in (n, d_in)"),
-        ("6, -2", "that is no shape"),
-        ("", "no answer: in (n, d_in)"),
+        ("2, 6", f"wrong, rows and columns are swapped: {QUERIES} sums over d_in"),
+        ("6, 3", f"wrong: {QUERIES} sums over d_in and keeps n rows and {D_K} columns"),
+        ("6", "wrong, the shape has 2 numbers, not 1"),
+        ("what", f"that is not a shape; write for example 4, 7: {QUERIES} sums over d_in"),
+        ("6, -2", "that is not a shape"),
+        ("", f"no answer: {QUERIES}"),
     ],
 )
-def test_a_wrong_shape_is_told_what_is_wrong_and_why(trace, answer, verdict):
+def test_a_wrong_shape_is_explained(trace, answer, verdict):
     code, out, _ = trace("--predict", answers=f"{answer}\n")
     assert code == 0
     assert verdict in out
@@ -115,16 +118,16 @@ def test_the_question_comes_before_the_answer(trace):
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_a_trained_head_is_gone_through_with_its_words(trace, checkpoint_file, kind):
+def test_a_head_of_a_trained_model_is_shown_with_its_words(trace, checkpoint_file, kind):
     code, out, err = trace(
         *("This is an example.", "--model", str(checkpoint_file), "--kind", kind),
         *("--layer", "2", "--head", "4", "--token", "3"),
     )
     assert code == 0
-    assert err == f"translate: model {checkpoint_file}\n"
+    assert err == f"model {checkpoint_file}\n"
     assert out.startswith(f"{kind}, layer 2, head 4: ")
     assert "NOT BY THE RULE" not in out
-    assert ("mask: # may look there" in out) == (kind == "decoder")
+    assert ("mask: # may attend" in out) == (kind == "decoder")
     found = differences(out)
     assert len(found) == 6 and all(difference < 1e-4 for _, difference in found)
     letters = "T = 6, S = 6" if kind == "cross" else "n = "
@@ -144,14 +147,14 @@ def test_the_mask_is_drawn_as_a_triangle(trace, checkpoint_file):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--layer", "1"], "--layer is for a trained model: give a sentence too"),
+        (["--layer", "1"], "--layer needs a trained model: give a sentence, too"),
         ([" "], "the sentence is blank"),
         (["--token", "7"], "--token 7: there are only 6 tokens"),
-        (["Hi.", "--prefix", "Ha"], "which --kind encoder does not look at"),
-        (["--token", "x"], "'x' is not a number from 1 up"),
+        (["Hi.", "--prefix", "Ha"], "--kind encoder shows only the source"),
+        (["--token", "x"], "expected a whole number from 1, got 'x'"),
     ],
 )
-def test_what_cannot_be_meant_ends_with_2(trace, capsys, arguments, said):
+def test_an_invalid_command_line_exits_with_2(trace, capsys, arguments, said):
     try:
         code, out, err = trace(*arguments)
         assert out == ""
@@ -162,7 +165,7 @@ def test_what_cannot_be_meant_ends_with_2(trace, capsys, arguments, said):
     assert err.count("\n") == 1
 
 
-def test_a_sentence_longer_than_the_model_is_traced_as_far_as_it_was_read(trace, checkpoint_file):
+def test_a_sentence_that_is_too_long_is_shown_as_far_as_it_was_read(trace, checkpoint_file):
     code, out, err = trace("No " * 100, "--model", str(checkpoint_file))
     assert code == 0
     assert "n = 48" in out  # the model's max_length

@@ -79,6 +79,6 @@ def test_a_split_that_leaves_nothing_is_refused(count, held_out):  # D14
 def test_a_single_pair_is_told_to_bring_validation_data_and_not_to_hold_out_fewer():
     with pytest.raises(UserError) as caught:
         split_by_source([Pair("One", "Eins")], held_out=1, seed=1)
-    assert "1 different sentence could" in str(caught.value)
+    assert "can be held out: 1, " in str(caught.value)
     assert "set data.valid" in str(caught.value)
     assert "fewer" not in str(caught.value)

@@ -104,7 +104,7 @@ def test_over_long_lines_alone_are_refused_with_their_number_and_the_limit():  #
 def test_over_long_lines_are_counted_and_the_limit_is_settable():  # S13
     texts = [*THREE_PAIRS, "ab " * 3000, "xy " * 2000]
     notes = Tokenizer.train(texts, vocab_size=50)[1]
-    assert notes == ["tokenizer: 2 lines longer than 4,192 bytes not trained on"]
+    assert notes == ["tokenizer: 2 lines longer than 4,192 bytes not used"]
     tokenizer, notes = Tokenizer.train(texts, vocab_size=50, max_bytes=9000)
     assert notes == []
     assert tokenizer.unk_id not in tokenizer.encode("ab xy")
@@ -121,7 +121,7 @@ def test_a_line_of_exactly_the_limit_is_trained_on():  # S13
 def test_a_sample_is_drawn_from_both_languages_and_loses_no_character():  # S15
     texts = [f"english {n}" for n in range(1000)] + [f"größer {n}" for n in range(1000)]
     tokenizer, notes = Tokenizer.train([*texts, "ẞ"], vocab_size=60, max_sentences=100)
-    assert notes == ["tokenizer: trained on 100 of 2,001 sentences, drawn at random"]
+    assert notes == ["tokenizer: trained on 100 random lines of 2,001"]
     assert {"▁english", "▁größer"} <= {tokenizer.piece(i) for i in range(len(tokenizer))}
     assert tokenizer.decode(tokenizer.encode("größer ẞ")) == "größer ẞ"
 

@@ -56,16 +56,15 @@ def test_what_check_warns_of_is_said_before_training(data, tmp_path, capsys):  #
     data(["</s> Go.\tJa.", *LINES], valid=valid).setup("fit")
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert said == [
-        f"warning: {tmp_path}/train.tsv:1: a tokenizer's own sign, spelled out, such as "
-        "'</s> Go.'; it is learned as plain letters; "
-        "give the text as it was before that tokenizer",
+        f"warning: {tmp_path}/train.tsv:1: a tokenizer's control symbol, such as "
+        "'</s> Go.'; it is read as letters; use the untokenized text",
         f"warning: {tmp_path}/valid.tsv:2: a line or paragraph separator inside a line, such as "
         r"'n\u2028'; it is read as a space; other programs may see two lines",
         f"warning: {tmp_path}/valid.tsv:1: a source sentence that train has too, "
-        "case and spaces aside, such as 'Sentence  NUMBER 3'; "
-        "take it out of one of them: a score on sentences seen before means little",
+        "case and spaces aside, such as 'Sentence  NUMBER 3' / 'Neu'; "
+        "remove it from one: scores on training sentences mean little",
         f"warning: {tmp_path}/valid.tsv:1: characters that train does not have (U M B E R), "
-        "22.73% of all; they cannot be translated",
+        "22.73% of all, such as 'Sentence  NUMBER 3' / 'Neu'; the model cannot translate them",
     ]
 
 

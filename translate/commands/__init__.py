@@ -1,1 +1,1 @@
-"""Everything that talks to a terminal: one file per command, and what commands share."""
+"""The command line: one module per command, and the modules that commands share."""

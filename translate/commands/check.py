@@ -1,266 +1,138 @@
-"""`translate check`: its options, and the doctor's report as a table or as JSON."""
+"""`translate check`: report errors in training data before training on it."""
 
 from __future__ import annotations
 
-import dataclasses
+import argparse
 import json
-import os
-from argparse import ArgumentError
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from translate.commands.options import Parser
+from translate.commands.display_check import as_json, as_text
+from translate.commands.options import Parser, file_path, whole_number
 from translate.errors import UsageError
-from translate.text import doctor
+from translate.text.check_report import check_files
 from translate.text.corpus import ParallelFiles
-from translate.text.doctor import Lengths, Report, Split
-from translate.text.faults import NOTE, SEVERITIES, UNSAFE, WARNING, DataError, Fault
-from translate.text.files import read_bytes
 from translate.text.filters import Filters
 
 _SPLITS = ("train", "valid", "test")
-_SETTINGS = {
-    **dict.fromkeys(_SPLITS, ParallelFiles | list[ParallelFiles]),
-    "filters": Filters,
-    "tokenizer": Path,
-    "vocab_size": int,
-    "held_out": int,
-}
-_LEAST = {"held_out": 1, "vocab_size": 5, "max_length": 2}  # as `fit` has it
-_FORMS = {"tmx": "tmx", "jsonl": "jsonl", "json": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
-_PACKED = (".gz", ".xz", ".zst")
+# Suffixes of files and their setting in ParallelFiles; any other file is a "tsv".
+_FORMATS = {".tmx": "tmx", ".parquet": "parquet"}
+_FORMATS |= dict.fromkeys((".jsonl", ".json", ".ndjson"), "jsonl")
+_COMPRESSED = (".gz", ".xz", ".zst")
 _OPTIONS = {"columns": ("tsv",), "languages": ("tmx",), "fields": ("jsonl", "parquet")}
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the report on what the command line names; 0 safe to train on, 1 unsafe.
+    """Print the report. Return 0 if the data is safe to train on, 1 if not.
 
     Raises:
-        UsageError: a command line or a config file that cannot be meant.
+        UsageError: an invalid command line or config file.
     """
     parser = _parser()
-    args = parser.parse_args(argv)
-    if args.config:
-        if args.files or args.valid or args.test:
-            parser.error("give files or --config, not both")
-        if idle := [f"--{name}" for name in _OPTIONS if getattr(args, name)]:
-            parser.error(f"{' and '.join(idle)}: the config file says that under data.train")
-        settings = _read_config(args.config) | {"section": "data."}
-    else:
-        named = {"train": args.files, "valid": args.valid, "test": args.test}
-        if not args.files:
-            parser.error("nothing to check: give one file with both languages, two, or --config")
-        options = {name: getattr(args, name) for name in _OPTIONS}
-        files = {name: _files(paths, options) for name, paths in named.items() if paths}
-        for option, forms in _OPTIONS.items():
-            if options[option] and not any(
-                getattr(part, form) for part in files.values() for form in forms
-            ):
-                parser.error(f"--{option}: no file is a .{' or a .'.join(forms)}")
-        settings = {"files": files}
-    given = {name: getattr(args, name) for name in ("tokenizer", "vocab_size", "max_length")}
-    for name, least in _LEAST.items():
-        if (value := given.get(name)) is not None and value < least:
-            parser.error(f"--{name.replace('_', '-')} must be {least} or more, not {value}")
-    settings |= {name: value for name, value in given.items() if value is not None}
-    report = doctor.examine(**settings)
+    args = parser.parse_args(argv[1:])
+    settings = _config_settings(parser, args) if args.config else _file_settings(parser, args)
+    for name in ("tokenizer", "vocab_size", "max_length"):
+        if (value := getattr(args, name)) is not None:
+            settings[name] = value
+    report = check_files(**settings)
     if args.json:
-        print(json.dumps(_as_json(report), ensure_ascii=False, indent=1))
+        print(json.dumps(as_json(report), ensure_ascii=False, indent=1))
     else:
-        print("\n".join(_as_text(report)))
+        print("\n".join(as_text(report)))
     return 0 if report.safe else 1
 
 
-def _files(paths: Sequence[Path], options: Mapping[str, tuple | None]) -> ParallelFiles:
-    """One file, whose name tells its form, with the options that belong to it; or two files."""
+def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `check_files` that a config file for `fit` sets."""
+    if args.files or args.valid or args.test:
+        parser.error("give files or --config, not both")
+    if given := [f"--{name}" for name in _OPTIONS if getattr(args, name)]:
+        parser.error(f"{' and '.join(given)}: with --config, set this in the config file")
+
+    from translate.training.cli import parse_settings  # imports torch and lightning
+
+    settings = parse_settings(["--config", str(args.config)])
+    data = settings.data
+    files = {name: getattr(data, name) for name in _SPLITS}
+    if files["train"] is None:
+        raise UsageError(f"{args.config}: data.train is not set: name the files to train on")
+    found = {
+        "files": {name: _from_config(part) for name, part in files.items() if part is not None},
+        "filters": Filters(**vars(data.filters)),
+        "tokenizer": data.tokenizer,
+        "vocab_size": data.vocab_size,
+        "held_out": data.held_out,
+        "max_length": settings.model.max_length,
+        "section": "data.",
+    }
+    if type(settings.seed_everything) is int:  # not true or false
+        found["seed"] = settings.seed_everything
+    return found
+
+
+def _from_config(section: Any) -> ParallelFiles | list[ParallelFiles]:
+    """Convert a section such as data.train, or a list of such sections."""
+    if isinstance(section, list):
+        return [ParallelFiles(**vars(part)) for part in section]
+    return ParallelFiles(**vars(section))
+
+
+def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the argument `files` of `check_files` for the files on the command line."""
+    if not args.files:
+        parser.error("nothing to check: give one file with both languages, two files, or --config")
+    options = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
+    named = {"train": args.files, "valid": args.valid, "test": args.test}
+    files = {name: _parallel_files(paths, options) for name, paths in named.items() if paths}
+    for option in options:
+        formats = _OPTIONS[option]
+        if not any(getattr(part, name) for part in files.values() for name in formats):
+            parser.error(f"--{option}: no file is a .{' or a .'.join(formats)}")
+    return {"files": files}
+
+
+def _parallel_files(paths: Sequence[Path], options: Mapping[str, Sequence]) -> ParallelFiles:
+    """Describe two aligned files, or one file in the format that its name tells."""
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files: give one with both languages, or source and target")
     if len(paths) == 2:
         return ParallelFiles(source=paths[0], target=paths[1])
-    name = paths[0].name.lower()
-    for ending in _PACKED:
-        name = name.removesuffix(ending)
-    form = _FORMS.get(name.rpartition(".")[2], "tsv")
-    fitting = {
-        option: tuple(value)
-        for option, value in options.items()
-        if value is not None and form in _OPTIONS[option]
-    }
-    return ParallelFiles(**{form: paths[0]}, **fitting)
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    """The settings of `examine` that a config file for `fit` holds, read as `fit` reads them."""
-    from jsonargparse import ArgumentParser
-
-    from translate.training import config_types  # noqa: F401 (registers the type of a path)
-    from translate.training.config_errors import explain
-
-    try:
-        config = yaml.safe_load(read_bytes(path, "--config").decode("utf-8-sig"))
-    except DataError as error:
-        raise UsageError(str(error)) from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: not UTF-8 text") from None
-    except yaml.YAMLError as error:
-        problem, mark = getattr(error, "problem", error), getattr(error, "problem_mark", None)
-        place = f"{path}:{mark.line + 1}" if mark else path
-        raise UsageError(f"{place}: not YAML: {' '.join(str(problem).split())}") from None
-    if not isinstance(config, dict) or not isinstance(config.get("data"), dict):
-        raise UsageError(f"{path}: no data section: name the files under data.train")
-    data = {name: value for name, value in config["data"].items() if name in _SETTINGS}
-    given = {"model": config.get("model") or {}, "data.filters": data.get("filters", {})}
-    for section, value in given.items():
-        if not isinstance(value, dict):
-            raise UsageError(f"{path}: {section}: a section of settings is expected, not {value}")
-    for section, values in (("data", data), ("model", given["model"])):
-        for name in _LEAST:
-            if values.get(name, 0) is None:
-                raise UsageError(f"{path}: {section}.{name}: expected int, got None")
-    model = {"max_length": given["model"].get("max_length")}
-    parser = ArgumentParser(exit_on_error=False)
-    for name, kind in _SETTINGS.items():
-        parser.add_argument(f"--data.{name}", type=kind)
-    parser.add_argument("--model.max_length", type=int)
-    here = Path.cwd()
-    try:
-        os.chdir(path.expanduser().absolute().parent)  # paths are meant from the file
-        parsed = parser.instantiate(parser.parse_object({"data": data, "model": model}))
-    except (ArgumentError, ValueError) as error:
-        known = parser.get_defaults().keys()
-        raise UsageError(explain(str(error), ["--config", str(path)], known)) from None
-    finally:
-        os.chdir(here)
-    given = {**vars(parsed.data), **vars(parsed.model)}
-    settings = {name: value for name, value in given.items() if value is not None}
-    faults = settings.get("filters", Filters()).faults()
-    for name, least in _LEAST.items():
-        if settings.get(name, least) < least:
-            faults.append(f"{name} must be {least} or more, not {settings[name]}")
-    if faults:
-        raise UsageError("; ".join(f"{path}: {fault}" for fault in faults))
-    files = {name: settings.pop(name) for name in _SPLITS if name in settings}
-    if "train" not in files:
-        raise UsageError(f"{path}: data.train is not set: name the files to train on")
-    seed = config.get("seed_everything")
-    if isinstance(seed, int) and not isinstance(seed, bool):
-        settings["seed"] = seed
-    return {"files": files, **settings}
+    suffixes = [suffix.lower() for suffix in paths[0].suffixes]
+    suffix = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
+    form = _FORMATS.get(suffix, "tsv")
+    settings: dict[str, Any] = {form: paths[0]}
+    settings |= {name: tuple(value) for name, value in options.items() if form in _OPTIONS[name]}
+    return ParallelFiles(**settings)
 
 
 def _parser() -> Parser:
     parser = Parser(
         prog="translate check",
-        description="Say what is wrong with text before training on it. FILE is one file with both "
-        "languages (.tsv, .tmx, .jsonl or .parquet), or two line-aligned files, source and target; "
-        "plain or compressed. Exit code 1: training would stop, or learn from misaligned or "
-        "garbled text.",
+        description="Report errors in text before training on it. FILE is one file with both "
+        "languages (.tsv, .tmx, .jsonl or .parquet), or two files, source and target, aligned "
+        "line by line; plain or compressed. Exit code 1 means that training would stop, or would "
+        "learn from misaligned or garbled text.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", type=Path)
-    parser.add_argument("--valid", nargs="+", metavar="FILE", type=Path, help="to validate on")
-    parser.add_argument("--test", nargs="+", metavar="FILE", type=Path, help="to test on")
-    parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="check what the data section of it names"
-    )
-    parser.add_argument("--json", action="store_true", help="the report for programs")
+    parser.add_argument("files", nargs="*", metavar="FILE", type=file_path)
+    for option, what in (("valid", "validation data"), ("test", "test data")):
+        parser.add_argument(f"--{option}", nargs="+", metavar="FILE", type=file_path, help=what)
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     for option, kind, what in (
-        ("columns", int, "columns of source and target in a .tsv, counted from 1 (1 2)"),
-        ("languages", str, "codes of source and target in a .tmx (en de)"),
-        ("fields", str, "names of source and target in .jsonl and .parquet (en de)"),
+        ("columns", int, "columns of a .tsv file, counted from 1 (default: 1 2)"),
+        ("languages", str, "language codes of a .tmx file (default: en de)"),
+        ("fields", str, "field names of a .jsonl or .parquet file (default: en de)"),
     ):
-        parser.add_argument(
-            f"--{option}", nargs=2, type=kind, metavar=("SOURCE", "TARGET"), help=what
-        )
-    parser.add_argument(
-        "--tokenizer",
-        metavar="MODEL",
-        type=Path,
-        help="count pieces of this SentencePiece model",
-    )
-    parser.add_argument("--vocab-size", metavar="N", type=int, help="pieces to train (8000)")
-    parser.add_argument(
-        "--max-length", metavar="N", type=int, help="pieces a sentence may have (256)"
+        names = ("SOURCE", "TARGET")
+        parser.add_argument(f"--{option}", nargs=2, type=kind, metavar=names, help=what)
+    parser.add_options(
+        {
+            ("--config", "FILE", file_path): "check the data of this config file",
+            ("--tokenizer", "MODEL", file_path): (
+                "SentencePiece model that counts the pieces (default: train one on the data)"
+            ),
+            ("--vocab-size", "N", whole_number(5)): "pieces of the vocabulary (default: 8000)",
+            ("--max-length", "N", whole_number(2)): "maximum pieces of a sentence (default: 256)",
+        }
     )
     return parser
-
-
-def _as_text(report: Report) -> Iterator[str]:
-    """A table of the splits, then the faults, worst first, then the verdict."""
-    kinds = list(dict.fromkeys(kind for part in report.splits.values() for kind in part.left_out))
-    rows = [
-        ["", *report.splits],
-        *(
-            [label, *(show(split) for split in report.splits.values())]
-            for label, show in _rows(kinds, report.max_length)
-        ),
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for label, *cells in rows:
-        columns = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
-        yield "   ".join([f"{label:<{widths[0]}}", *columns])
-    yield ""
-    if report.pieces:
-        sample = f" of {doctor.SAMPLE:,} pairs" if report.sampled else ""
-        yield f"Lengths{sample} in pieces of a vocabulary of {report.pieces:,}."
-    if report.largest:
-        least, most = report.smallest, report.largest
-        yield f"The text to train on supports vocabularies of {least:,} to {most:,} pieces."
-    for fault in report.faults:
-        yield ""
-        yield from _fault_lines(fault)
-    yield ""
-    yield _verdict(report)
-
-
-def _rows(kinds: Sequence[str], max_length: int) -> Iterator[tuple[str, Callable[[Split], str]]]:
-    def lengths(side: Lengths | None) -> str:
-        return f"{side.median} / {side.percentile_99} / {side.longest}" if side else "-"
-
-    yield "pairs", lambda split: f"{split.pairs:,}"
-    for kind in kinds:
-        yield f"left out: {kind}", lambda split, kind=kind: f"{split.left_out.get(kind, 0):,}"
-    yield f"longer than {max_length:,}", lambda split: f"{split.too_long:,}"
-    yield "characters not in train", lambda split: f"{split.unknown:.2%}"
-    yield "source: median / 99 % / longest", lambda split: lengths(split.source)
-    yield "target: median / 99 % / longest", lambda split: lengths(split.target)
-
-
-def _fault_lines(fault: Fault) -> Iterator[str]:
-    often = f"   {fault.count:,} lines" if fault.count > 1 else ""
-    yield f"{fault.severity:<8} {fault.kind:<22} {fault.place}{often}"
-    yield f"         {fault.what}" + (f": {fault.example}" if fault.example else "")
-    if fault.todo:
-        yield f"         {fault.todo}"
-
-
-def _verdict(report: Report) -> str:
-    counts = Counter(fault.severity for fault in report.faults)
-    many = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
-    found = ", ".join(
-        f"{count} {severity if count == 1 else many[severity]}"
-        for severity in SEVERITIES
-        if (count := counts[severity])
-    )
-    return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no fault found'}"
-
-
-def _as_json(report: Report) -> dict[str, Any]:
-    return {
-        "safe": report.safe,
-        "pairs": report.splits["train"].pairs,
-        "faults": [
-            {**dataclasses.asdict(fault), "unsafe": fault.unsafe, "message": str(fault)}
-            for fault in report.faults
-        ],
-        "splits": {name: dataclasses.asdict(split) for name, split in report.splits.items()},
-        "vocabulary": {
-            "smallest": report.smallest,
-            "largest": report.largest,
-            "pieces": report.pieces,
-        },
-        "sampled": report.sampled,
-    }

@@ -1,140 +1,52 @@
-"""The options of `translate decode`, and what other commands' options share with them."""
+"""What several commands share: the parser, argument types, and options with what they select."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
+from translate.errors import UsageError
+
+if TYPE_CHECKING:
+    from translate.decoding.translator import Translator
+    from translate.insight.attention import Kind
+    from translate.model.transformer import TransformerConfig
+
+logger = logging.getLogger(__name__)
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with a command line in one line and exits with 2."""
+    """A parser that reports a wrong command line in one line and exits with code 2."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
 
-    def parse_mixed(self, argv: Sequence[str]) -> argparse.Namespace:
-        """Options and sentences in any order; one that begins with a dash comes behind a "--".
+    def add_options(self, options: Mapping[tuple[str, str, Callable[[str], Any]], str]) -> None:
+        """Add options with one value each; `options` maps (name, metavar, type) to a help text."""
+        for (name, metavar, kind), description in options.items():
+            self.add_argument(name, metavar=metavar, type=kind, help=description)
 
-        `parse_intermixed_args` forgets what "--" protects, `parse_args` wants the sentences
-        together.
+    def parse_mixed(self, argv: Sequence[str]) -> argparse.Namespace:
+        """Parse options and sentences in any order.
+
+        A sentence that starts with a dash must follow "--". `parse_intermixed_args` would read
+        such a sentence as an option, and `parse_args` requires all sentences to stand together.
         """
         return self.parse_args(argv) if "--" in argv else self.parse_intermixed_args(argv)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message} ({self.prog} --help says more)\n")
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Read the command line behind `decode`; one that cannot be meant ends the program with 2."""
-    parser = _parser()
-    args = parser.parse_mixed(argv)
-    if args.sentences and args.input:
-        parser.error("give sentences or --input, not both")
-    if args.steps and (args.input or args.output):
-        parser.error("--steps shows single sentences: it goes with neither --input nor --output")
-    if args.steps and (args.beam > 1 or args.n_best):
-        parser.error("--steps shows a greedy search: it goes with neither --beam nor --n-best")
-    if args.json and not args.steps:
-        parser.error("--json is for --steps")
-    if args.length_penalty is not None and args.beam == 1:
-        parser.error("--length-penalty is for --beam 2 or more: one hypothesis has no rival")
-    if args.n_best and args.n_best > args.beam:
-        parser.error(f"--n-best {args.n_best} needs --beam {args.n_best} or more")
-    if args.input and args.output and args.output.exists() and args.input.samefile(args.output):
-        parser.error("--output is the --input: it would be replaced")
-    if any("\n" in prefix for prefix in args.prefix):
-        parser.error("a prefix is one line, but this one has a line break in it")
-    if len(args.prefix) > 1 and len(args.prefix) != len(args.sentences):
-        parser.error(
-            f"{len(args.prefix)} prefixes, but sentences: {len(args.sentences)}; "
-            "give --prefix once for all, or once for each sentence"
-        )
-    return args
+# Argument types
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        prog="translate decode",
-        description="Translate sentences. Without any, reads standard input and answers each "
-        "line as it comes.",
-    )
-    parser.add_argument("sentences", nargs="*", metavar="SENTENCE", type=utf8)
-    parser.add_argument(
-        "--prefix",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        type=utf8,
-        help="begin the translation with exactly this text; once for all sentences, or once each",
-    )
-    parser.add_argument(
-        "--steps",
-        action="store_true",
-        help="show each word as it is chosen: its probability, what came next best, and the "
-        "source words attended most; the last line is the translation",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="with --steps: a JSON object a word, and one with the translation at the end",
-    )
-    parser.add_argument(
-        "--beam",
-        default=1,
-        metavar="N",
-        type=_beam,
-        help="follow the N likeliest hypotheses of each sentence (1: greedy search)",
-    )
-    parser.add_argument(
-        "--length-penalty",
-        metavar="A",
-        type=_penalty,
-        help="score a hypothesis by log probability / pieces ** A, A from 0 to 10 (1: per piece)",
-    )
-    parser.add_argument(
-        "--n-best",
-        metavar="K",
-        type=positive,
-        help="print up to K translations of each sentence, best first, K at most N; each as "
-        "number of the sentence, score and text, separated by tabs",
-    )
-    add_model(parser)
-    parser.add_argument(
-        "--input", metavar="FILE", type=path, help="translate the lines of this file"
-    )
-    parser.add_argument("--output", metavar="FILE", type=path, help="write translations there")
-    parser.add_argument(
-        "--batch-size",
-        default=64,
-        metavar="N",
-        type=positive,
-        help="sentences at a time on each thread (64)",
-    )
-    parser.add_argument(
-        "--max-new",
-        metavar="N",
-        type=positive,
-        help="at most so many pieces after the prefix; default: twice those of the source and 16",
-    )
-    return parser
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """`--model`, of every command that needs a trained one."""
-    parser.add_argument(
-        "--model",
-        metavar="PATH",
-        type=path,
-        help="a run folder or checkpoint; default: the newest finished run under runs/",
-    )
-
-
-def utf8(argument: str) -> str:
-    """Bytes that are not UTF-8 arrive as lone surrogates."""
+def utf8_text(argument: str) -> str:
+    """Refuse bytes that are not UTF-8; Python passes them on as lone surrogates."""
     try:
         argument.encode("utf-8")
     except UnicodeError:
@@ -143,31 +55,133 @@ def utf8(argument: str) -> str:
     return argument
 
 
-def path(argument: str) -> Path:
+def file_path(argument: str) -> Path:
     if not argument:
-        raise argparse.ArgumentTypeError("it is empty: give a path")
+        raise argparse.ArgumentTypeError("the path is empty")
     return Path(argument)
 
 
-def positive(argument: str) -> int:
-    if not argument.isdecimal() or int(argument) < 1:
-        raise argparse.ArgumentTypeError(f"{argument!r} is not a number from 1 up")
-    return int(argument)
+def whole_number(minimum: int) -> Callable[[str], int]:
+    """Return an argument type: whole numbers from `minimum`."""
+
+    def read(argument: str) -> int:
+        if not argument.isdecimal() or int(argument) < minimum:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {minimum}, got {argument!r}"
+            )
+        return int(argument)
+
+    return read
 
 
-def _beam(argument: str) -> int:
-    if (number := positive(argument)) > MAX_BEAM:
-        raise argparse.ArgumentTypeError(f"{argument!r} is more than {MAX_BEAM:,}")
-    return number
+positive_int = whole_number(1)
 
 
-def _penalty(argument: str) -> float:
-    try:
-        number = float(argument)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= MAX_LENGTH_PENALTY:
-        raise argparse.ArgumentTypeError(
-            f"{argument!r} is not a number from 0 to {MAX_LENGTH_PENALTY}"
+# Shared options
+
+
+def add_model(parser: Parser) -> None:
+    """Add `--model`; `load_translator` loads it."""
+    description = "run folder or checkpoint (default: the newest finished run in runs/)"
+    parser.add_options({("--model", "PATH", file_path): description})
+
+
+def load_translator(given: Path | None) -> Translator:
+    """Load the model that `--model` names, and log its path.
+
+    Raises:
+        UserError: there is no such model, or it cannot be used.
+    """
+    from translate.decoding.checkpoint import find_model
+    from translate.decoding.translator import Translator
+
+    path = find_model(given)
+    logger.info("model %s", path)
+    return Translator.load(path)
+
+
+def add_attention(parser: Parser, *, kind: Kind, default: str) -> None:
+    """Add the options that select a translation and attention weights of it.
+
+    Their defaults are None, so that a command sees which ones were given; `check_attention` sets
+    the kind.
+
+    Args:
+        parser: of `attend` or `trace`.
+        kind: the default of `--kind`, for the help text.
+        default: the default of `--layer` and `--head`, for the help text.
+    """
+    parser.add_argument(
+        "--kind",
+        choices=("cross", "encoder", "decoder"),
+        help="cross: from the translation to the source; encoder: within the source; decoder: "
+        f"within the translation (default: {kind})",
+    )
+    parser.add_options(
+        {
+            ("--layer", "L", positive_int): f"number of the layer, from 1 (default: {default})",
+            ("--head", "H", positive_int): f"number of the head, from 1 (default: {default})",
+            ("--prefix", "TEXT", utf8_text): (
+                "begin the translation with exactly this text (not for --kind encoder)"
+            ),
+        }
+    )
+
+
+def check_attention(parser: Parser, args: argparse.Namespace, kind: Kind) -> None:
+    """Set `args.kind` to its default, `kind`, and refuse options that have no effect."""
+    if args.sentence is not None and not args.sentence.strip():
+        parser.error("the sentence is blank")
+    args.kind = args.kind or kind
+    if args.prefix is not None and args.kind == "encoder":
+        parser.error(
+            "--prefix begins the translation, but --kind encoder shows only the source sentence"
         )
-    return number
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A sentence, its translation, and the attention weights to show."""
+
+    translator: Translator
+    source: list[int]  # pieces without eos
+    target: list[int]  # pieces without bos and eos
+    text: str  # the translation
+    kind: Kind
+    layer: int | None  # counted from 0
+    head: int | None  # counted from 0
+
+
+def select_attention(args: argparse.Namespace) -> Selection:
+    """Load the model and translate the sentence, as the options of `add_attention` say.
+
+    Raises:
+        UsageError: the model does not have this layer or head.
+        UserError: there is no such model, or it cannot be used.
+    """
+    translator = load_translator(args.model)
+    config = translator.model.config
+    _check_numbers(args, config)
+    (translation,) = translator.translate_detailed([args.sentence], [args.prefix or ""])
+    for note in translation.notes():
+        logger.warning(note)
+    return Selection(
+        translator,
+        # The encoder reads at most max_length pieces, eos included.
+        translator.tokenizer.encode(args.sentence)[: config.max_length - 1],
+        translation.ids,
+        translation.text,
+        args.kind,
+        None if args.layer is None else args.layer - 1,
+        None if args.head is None else args.head - 1,
+    )
+
+
+def _check_numbers(args: argparse.Namespace, config: TransformerConfig) -> None:
+    layers, stack = config.decoder_layers, "decoder"
+    if args.kind == "encoder":
+        layers, stack = config.encoder_layers, "encoder"
+    if args.layer is not None and args.layer > layers:
+        raise UsageError(f"--layer {args.layer}: this model has only {layers} {stack} layers")
+    if args.head is not None and args.head > config.n_heads:
+        raise UsageError(f"--head {args.head}: this model has only {config.n_heads} heads")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
-from translate.commands.options import Parser, path
+from translate.commands.options import Parser, file_path
 from translate.errors import UsageError
-from translate.io import check_writable, write_whole
+from translate.io import check_writable, write_atomically
 
 
 def main(argv: Sequence[str]) -> int:
@@ -17,9 +17,9 @@ def main(argv: Sequence[str]) -> int:
         description="Write a commented config for training on your own sentence pairs.",
     )
     parser.add_argument(
-        "file", nargs="?", type=path, metavar="FILE", help="default: print to standard output"
+        "file", nargs="?", type=file_path, metavar="FILE", help="default: print to standard output"
     )
-    file = parser.parse_args(argv).file
+    file = parser.parse_args(argv[1:]).file
     template = files("translate.commands").joinpath("template.yaml").read_bytes()
     if file is None:
         print(template.decode(), end="")
@@ -27,5 +27,5 @@ def main(argv: Sequence[str]) -> int:
     if file.exists():
         raise UsageError(f"{file} already exists; choose another name or delete the file first")
     check_writable(file)
-    write_whole(file, template)
+    write_atomically(file, template)
     return 0

@@ -59,6 +59,7 @@ class BeamSearch(Search):
     """
 
     _decoder: CachedDecoder
+    running: list[ScoredHypothesis]  # type: ignore[assignment]  # a list of the subclass
 
     def __init__(
         self,
@@ -84,12 +85,11 @@ class BeamSearch(Search):
             raise ValueError(f"a beam search has to end, but never={inputs.never} contains eos")
         super().__init__(model, inputs, beam=beam)
         self._width, self._length_penalty, self._wanted = beam, length_penalty, wanted
-        running = [
+        self.running = [
             ScoredHypothesis(**vars(hypothesis), row=row)
             for row, hypothesis in enumerate(self.hypotheses)
         ]
-        self.running: list[ScoredHypothesis] = running
-        self.beams = [Beam([hypothesis]) for hypothesis in running]
+        self.beams = [Beam([hypothesis]) for hypothesis in self.running]
         self._active = list(self.beams)
 
     def run(self) -> list[list[ScoredHypothesis]]:

@@ -17,10 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import translate
 from translate.errors import UserError
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.tokenizer import Tokenizer
+from translate.version import __version__
 
 FORMAT = 2
 
@@ -51,7 +51,7 @@ def checkpoint_entry(config: TransformerConfig, tokenizer: Tokenizer) -> dict[st
         "config": asdict(config),
         "tokenizer": torch.frombuffer(bytearray(tokenizer.to_bytes()), dtype=torch.uint8),
         "tokenizer_sha256": tokenizer.fingerprint(),
-        "translate_version": translate.__version__,
+        "translate_version": __version__,
     }
 
 
@@ -70,7 +70,7 @@ def load_checkpoint(path: str | Path) -> TrainedModel:
     if entry.get("format") not in (1, FORMAT):
         raise UserError(
             f"{path}: checkpoint format {entry.get('format')}, but this version of translate "
-            f"({translate.__version__}) reads formats 1 to {FORMAT}; "
+            f"({__version__}) reads formats 1 to {FORMAT}; "
             f"use the version that wrote it ({entry.get('translate_version')})"
         )
     config = _config(path, entry.get("config"))

@@ -12,14 +12,14 @@ has up to W hypotheses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from translate.model.layers import AttentionRecord, DecoderBlock, Residual
+from translate.model.layers import AttentionRecord, DecoderBlock
 from translate.model.masks import causal_mask
 from translate.model.transformer import Transformer
 
@@ -104,29 +104,28 @@ class CachedBlock:
             self.cache[:, start:end] = projected[:, :, 1:].permute(2, 1, 0, 3, 4)
             keys, values = self.cache[:, :end].permute(0, 2, 3, 1, 4)  # (R, H, end, d_k) each
             mask = None if n_new == 1 else causal_mask(n_new, end, device=x.device)
-            context = F.scaled_dot_product_attention(queries, keys, values, mask)
-            return self.block.self_attention.sublayer.out_proj(context.transpose(1, 2).flatten(-2))
+            attention = self.block.self_attention.sublayer
+            context = F.scaled_dot_product_attention(
+                queries, keys, values, mask, scale=attention.scale
+            )
+            return attention.out_proj(attention.merge_heads(context))
 
         def attend_to_memory(y: Tensor) -> Tensor:
             attention = self.block.cross_attention.sublayer
             queries = attention.split_heads(attention.W_query(y))  # (R, H, N, d_k)
             if slots is not None:  # (R, H, 1, d_k) -> (B, H, W, d_k)
                 queries = queries[slots.rows].squeeze(3).transpose(1, 2)
-            context = F.scaled_dot_product_attention(queries, *self.memory, src_mask)
+            keys, values = self.memory  # (B, H, S, d_k) each
+            context = F.scaled_dot_product_attention(
+                queries, keys, values, src_mask, scale=attention.scale
+            )
             if slots is not None:  # and back
                 context = context.transpose(1, 2).flatten(0, 1)[slots.slot_of_row].unsqueeze(2)
             return attention.out_proj(attention.merge_heads(context))
 
-        x = _with_residual(self.block.self_attention, x, attend_to_target)
-        x = _with_residual(self.block.cross_attention, x, attend_to_memory)
+        x = self.block.self_attention.around(x, attend_to_target)
+        x = self.block.cross_attention.around(x, attend_to_memory)
         return self.block.feed_forward(x)
-
-
-def _with_residual(residual: Residual, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-    """`Residual.forward` in evaluation mode, around another way to compute the sublayer."""
-    if residual.norm_first:
-        return x + sublayer(residual.norm(x))
-    return residual.norm(x + sublayer(x))
 
 
 class CachedDecoder:
@@ -175,9 +174,7 @@ class CachedDecoder:
         """See `Decoder`. Only rows that move are copied."""
         self._move(rows, rows)
 
-    def regroup(
-        self, rows: Sequence[int], sources: Sequence[int], groups: Sequence[Sequence[int]]
-    ) -> None:
+    def regroup(self, rows: Sequence[int], sources: Sequence[int], groups: list[list[int]]) -> None:
         """Continue with `rows` and `sources`, for beam search.
 
         Args:

@@ -1,4 +1,4 @@
-"""A prefix is text: which pieces may stand where the output must begin with given characters."""
+"""A prefix is text: which pieces are allowed where the output must begin with given characters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,8 +18,8 @@ from translate.text.tokenizer import WORD_START, Tokenizer
 class PieceIndex:
     """Finds the pieces that agree with the next characters of a prefix.
 
-    Sorted by text, the pieces that start with some characters lie side by side, and those that
-    the characters start with can be looked up one by one.
+    In the pieces sorted by text, those that start with given characters are neighbours; those
+    that the characters start with can be looked up one by one.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -32,11 +33,11 @@ class PieceIndex:
         self.matching = lru_cache(maxsize=1024)(self._matching)
 
     def can_spell(self, text: str) -> bool:
-        """Whether every character is a piece of its own, so that no choice is a dead end."""
+        """Whether every character is also a piece, so that no choice is a dead end."""
         return all(character in self._by_text for character in text)
 
     def _matching(self, rest: str) -> Tensor:
-        """Which pieces start with `rest` or are a start of it: bool (V,)."""
+        """Which pieces start with `rest`, or are the start of `rest`: bool (V,)."""
         allowed = torch.zeros(len(self.tokenizer), dtype=torch.bool)
         first = bisect_left(self._sorted, rest)
         for text in self._sorted[first:]:
@@ -52,7 +53,7 @@ class PieceIndex:
 
 
 def _spells_itself(tokenizer: Tokenizer, piece: int) -> bool:
-    """Not a control piece, unk, or a single byte such as "<0x41>"."""
+    """Whether a piece decodes to its own text: no control piece, unk or byte such as "<0x41>"."""
     text = tokenizer.piece(piece)
     return tokenizer.decode([piece]) == text.replace(WORD_START, " ").removeprefix(" ")
 
@@ -61,17 +62,17 @@ def _spells_itself(tokenizer: Tokenizer, piece: int) -> bool:
 class Prefix:
     """What one output begins with: first whole `pieces`, then the characters of `rest`.
 
-    Only the last word is left open, since "Bei" may become "Beispiel"; the words before it are
-    complete and stand as the tokenizer encodes them, which is how the model has seen them.
+    Only the last word may continue: "Bei" may become "Beispiel". The words before it are complete
+    and are encoded by the tokenizer, which is how the model has seen them in training.
     """
 
     pieces: Sequence[int] = ()
     rest: str = ""  # as in pieces: "▁" is the space before the word
-    index: PieceIndex | None = field(default=None, repr=False)
+    index: Any = field(default=None, repr=False)  # the `PieceIndex`, where there is a rest
 
     @classmethod
     def of(cls, text: str, index: PieceIndex) -> Prefix:
-        """A trailing space closes the last word: what follows is a new one, or the end."""
+        """Encode `text`. A trailing space ends the last word: a new word or the end follows."""
         complete, _, last = normalize(text + "|").rpartition(" ")
         last = last[:-1]
         if not complete and not last:
@@ -81,9 +82,9 @@ class Prefix:
         return cls(index.tokenizer.encode(complete), WORD_START + last, index)
 
     def allowed(self, rest: str) -> Tensor:
-        """Pieces that agree with what is left of `self.rest`, not empty: bool (V,)."""
+        """Pieces that agree with `rest`, the part of `self.rest` still to come: bool (V,)."""
         return self.index.matching(rest)
 
     def after(self, rest: str, piece: int) -> str:
-        """What is left of `rest` when `piece`, an allowed one, has been chosen."""
+        """What remains of `rest` after `piece`, an allowed one, has been chosen."""
         return rest[len(self.index.tokenizer.piece(piece)) :]

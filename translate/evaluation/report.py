@@ -12,7 +12,7 @@ from typing import Any
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.evaluate import Evaluation, evaluate
-from translate.io import write_whole
+from translate.io import write_atomically
 from translate.text.corpus import Pair, ParallelFiles
 from translate.training.config_errors import say
 from translate.training.run_folder import RunFolder
@@ -124,7 +124,7 @@ def _save(result: Evaluation, values: dict[str, Any], checkpoint: Path, name: st
     }
     stem = _free(folder / name, texts)
     for ending, text in texts.items():
-        write_whole(Path(f"{stem}{ending}"), text.encode())
+        write_atomically(Path(f"{stem}{ending}"), text.encode())
     say(f"translations: {stem}.txt, scores: {stem}.json")
 
 

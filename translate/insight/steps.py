@@ -5,7 +5,7 @@ S source pieces, V vocabulary.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -137,7 +137,7 @@ class Steps:
 
     def _alternatives(self, word: str, choices: Sequence[_Choice]) -> list[tuple[str, float]]:
         """At each piece, the word could have continued with another piece, or ended before it."""
-        found: Counter[str] = Counter()
+        found: defaultdict[str, float] = defaultdict(float)
         for index, choice in enumerate(choices):
             before = [earlier.piece for earlier in choices[:index]]
             so_far = prod(earlier.probability for earlier in choices[:index])
@@ -145,8 +145,8 @@ class Steps:
                 ended = index > 0 and self._starts_word(other)
                 text = self._label(before if ended else [*before, other])
                 found[text] += so_far * probability
-        del found[word]
-        return found.most_common(self._candidates)
+        found.pop(word, None)
+        return sorted(found.items(), key=lambda pair: -pair[1])[: self._candidates]
 
     def _attended(self, choices: Sequence[_Choice]) -> list[tuple[str, float]]:
         weights = torch.stack([choice.attention for choice in choices])  # (pieces, S)

@@ -6,6 +6,7 @@ B batch, S source length, T target length, D d_model.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,8 @@ class Residual(nn.Module):
     Transformer Architecture").
     """
 
+    sublayer: Any  # MultiHeadAttention or FeedForward
+
     def __init__(self, sublayer: nn.Module, d_model: int, dropout: float, norm: str) -> None:
         super().__init__()
         self.sublayer = sublayer
@@ -64,9 +67,13 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Further arguments go to the sublayer."""
+        return self.around(x, lambda y: self.sublayer(y, *args, **kwargs))
+
+    def around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """The residual connection around any way to compute the sublayer."""
         if self.norm_first:
-            return x + self.dropout(self.sublayer(self.norm(x), *args, **kwargs))
-        return self.norm(x + self.dropout(self.sublayer(x, *args, **kwargs)))
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
 
 
 class EncoderBlock(nn.Module):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +67,10 @@ class Transformer(nn.Module):
     and punctuation are the same in both, and a small corpus trains one table better than three
     (Press and Wolf 2017).
     """
+
+    encoder: Any  # nn.ModuleList of EncoderBlock
+    decoder: Any  # nn.ModuleList of DecoderBlock
+    positions: Tensor  # (max_length, D)
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

@@ -1,65 +1,78 @@
-"""Line-aligned files and tables to rows: (line, source, target), lines counted from 1."""
+"""Rows of text files and tables, JSON lines, Parquet files and Hugging Face datasets.
+
+A row is (line, source, target), with lines counted from 1. Translation memories are in tmx.py.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from translate.text.faults import Fault
-from translate.text.filters import Reason, Tally
-from translate.text.lines import read_lines
+from translate.errors import UserError
 from translate.text.normalize import normalize
+from translate.text.problems import DataError, Problem, ProblemLog
+from translate.text.text_files import open_error, read_lines
 
 Row = tuple[int, str, str]
+Fields = tuple[str, str]
+Record = dict[str, Any]
+NumberedRecord = tuple[int, Record | None]
 
 
-def aligned_rows(source: Path, target: Path, prefix: str, left_out: Tally) -> Iterator[Row]:
-    """Line n of one file with line n of the other.
+# Text
+
+
+def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Iterator[Row]:
+    """Yield line n of one file with line n of the other.
+
+    Args:
+        prefix: what stands before "source" and "target" in a config ("data.train.").
 
     Raises:
-        UserError: an unreadable file, unequal line counts.
+        DataError: an unreadable file, unequal line counts.
     """
-    names = (source, target)
     sides = []
-    for name, setting in zip(names, ("source", "target"), strict=True):
-        with left_out.findings.collect(str(name)):
-            sides.append(read_lines(name, f"{prefix}{setting}", left_out.findings))
+    for path, setting in ((source, "source"), (target, "target")):
+        with log.catch(str(path)):
+            sides.append(read_lines(path, f"{prefix}{setting}", log))
     if len(sides) < 2:
         return
-    shorter = min(map(len, sides))
-    for name, lines in zip(names, sides, strict=True):
-        if any(normalize(line) for line in lines[shorter:]):
-            what = f"{names[0]} has {len(sides[0]):,} lines but {names[1]} has {len(sides[1]):,}"
-            left_out.findings.add(Fault("unequal-counts", str(name), shorter + 1, what=what))
-            break
-        # Blank lines after the end of the other side cannot shift a pair: an editor's
-        # additional newline, not a lost sentence.
-        reason = Reason("blank-end", "blank line at the end of one side")
-        for number in range(shorter, len(lines)):
-            left_out.add(reason, str(name), number + 1, lines[number])
-    rows = zip(*sides, strict=False)  # the longer side has only blank lines more
-    for number, (first, second) in enumerate(rows, 1):
+    common = min(map(len, sides))
+    blank_end = "blank line at the end of one side"
+    for path, lines in zip((source, target), sides, strict=True):
+        rest = lines[common:]
+        if any(map(normalize, rest)):
+            what = f"{source} has {len(sides[0]):,} lines but {target} has {len(sides[1]):,}"
+            log.add(Problem("unequal-counts", str(path), common + 1, what=what))
+        else:  # an editor added newlines; no pair is shifted
+            for number, line in enumerate(rest, common + 1):
+                log.leave_out("blank-end", blank_end, str(path), number, line)
+    for number, (first, second) in enumerate(zip(*sides, strict=False), 1):
         yield number, first, second
 
 
-def table_rows(path: Path, columns: tuple[int, int], prefix: str, left_out: Tally) -> Iterator[Row]:
-    """Two columns, counted from 1, of a file whose columns are separated by tabs.
+def table_rows(
+    path: Path, columns: tuple[int, int], setting: str, log: ProblemLog
+) -> Iterator[Row]:
+    """Yield two columns, counted from 1, of a file whose columns are separated by tabs.
 
-    A row that is too short or longer than most is left out; quotes mean nothing.
+    Quotes have no meaning. Rows with too few columns, or more than most rows, are left out: a tab
+    inside a sentence shifts all that follows by one column.
 
     Raises:
-        UserError: an unreadable file, several rows in one.
+        DataError: an unreadable file, rows that end in CR alone.
     """
-    lines = read_lines(path, f"{prefix}tsv", left_out.findings)
+    lines = read_lines(path, setting, log)
     needed = max(columns)
     widths = Counter(line.count("\t") + 1 for line in lines if line.strip("\t"))
     usual = max(widths, key=lambda width: (widths[width], width), default=0)
     usual = max(usual, needed)
-    too_short = Reason("few-columns", f"fewer than {needed} columns")
-    # A tab inside a sentence moves everything after it one column on: half a sentence would
-    # become the translation of the other half.
-    too_long = Reason("many-columns", f"more columns than the usual {usual}")
+    too_long = f"more columns than the usual {usual}"
     source, target = (column - 1 for column in columns)
     for number, line in enumerate(lines, 1):
         cells = line.split("\t")
@@ -67,9 +80,113 @@ def table_rows(path: Path, columns: tuple[int, int], prefix: str, left_out: Tall
             yield number, cells[source], cells[target]
         elif not normalize(line):
             yield number, "", ""
+        elif len(cells) < needed:
+            log.leave_out("few-columns", f"fewer than {needed} columns", str(path), number, line)
         else:
-            if len(cells) > usual and "\r" in line:
-                what = f"more columns than the usual {usual}, and a CR inside: rows end in CR alone"
-                left_out.findings.add(Fault("cr-line-ends", str(path), number, what=what))
-            reason = too_short if len(cells) < needed else too_long
-            left_out.add(reason, str(path), number, line)
+            if "\r" in line:
+                what = f"{too_long} and a CR inside the line: rows end in CR alone"
+                log.add(Problem("cr-line-ends", str(path), number, what=what))
+            log.leave_out("many-columns", too_long, str(path), number, line)
+
+
+# Records with named fields
+
+# Escapes such as "\\u0000" can spell what no UTF-8 text has: NUL and lone surrogates.
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
+def json_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Iterator[Row]:
+    """Yield the fields of one JSON object per line; a blank line is a blank row.
+
+    Raises:
+        DataError: an unreadable file, a line that is not a JSON object.
+    """
+    lines = enumerate(read_lines(path, setting, log), 1)
+    records = ((number, _parse_json(line, path, number)) for number, line in lines)
+    return _record_rows(records, str(path), fields, log)
+
+
+def _parse_json(line: str, path: Path, number: int) -> Record | None:
+    if not line.strip():
+        return None
+    try:
+        record = json.loads(line)
+        if isinstance(record, dict):
+            return record
+        reason = f"a {type(record).__name__}"
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+    todo = "fix the line"
+    if line.lstrip().startswith("["):
+        todo = "convert an array to such lines: jq -c '.[]' OLD > NEW"
+    what = f"expected one JSON object per line ({reason})"
+    raise DataError(Problem("broken-format", str(path), number, what=what, todo=todo))
+
+
+def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Iterator[Row]:
+    """Yield the rows of a Parquet file, read with the `datasets` library.
+
+    Raises:
+        UserError: the library is not installed, an unreadable file.
+    """
+    place = Path(path).expanduser().absolute()
+    if not place.is_file():
+        raise open_error(path, setting, FileNotFoundError())
+    # Streaming, because otherwise the library first copies the file to its cache.
+    options = {"data_files": str(place), "split": "train", "streaming": True}
+    return _record_rows(_load(str(place), setting, "parquet", **options), str(path), fields, log)
+
+
+def hub_rows(
+    name: str, subset: str | None, split: str, fields: Fields, setting: str, log: ProblemLog
+) -> Iterator[Row]:
+    """Yield the rows of a dataset on the Hugging Face hub; the library caches its download.
+
+    Raises:
+        UserError: the library is not installed, no such dataset, no network.
+    """
+    return _record_rows(_load(name, setting, name, subset, split=split), name, fields, log)
+
+
+def _load(name: str, setting: str, *args: str | None, **options: Any) -> Iterator[NumberedRecord]:
+    try:
+        import datasets
+    except ImportError:
+        raise UserError(f"{setting} needs the datasets library: pip install datasets") from None
+    logging.getLogger("datasets").setLevel(logging.CRITICAL)  # its errors are reported below
+    datasets.disable_progress_bars()
+    try:
+        yield from enumerate(datasets.load_dataset(*args, **options), 1)
+    except Exception as error:  # the library and those that it calls raise dozens of types
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise UserError(f"cannot read {name}: {reason}; set {setting}") from None
+
+
+def _record_rows(
+    records: Iterable[NumberedRecord], file: str, fields: Fields, log: ProblemLog
+) -> Iterator[Row]:
+    """Yield the two fields of each record; None is a blank row."""
+    for number, record in records:
+        if record is None:
+            yield number, "", ""
+            continue
+        source, target = (_field(record, name) for name in fields)
+        error = _field_error(source, fields[0]) or _field_error(target, fields[1])
+        if error:
+            text = json.dumps(record, ensure_ascii=False, default=str)
+            log.leave_out(*error, file, number, text)
+        else:
+            yield number, source, target
+
+
+def _field(record: Any, name: str) -> Any:
+    """Return the value under `name`; "translation.en" is "en" within "translation"."""
+    for key in name.split("."):
+        record = record.get(key) if isinstance(record, dict) else None
+    return record
+
+
+def _field_error(text: Any, name: str) -> tuple[str, str] | None:
+    if not isinstance(text, str):
+        return "no-field", f"no text under {name}"
+    return ("no-text", "a NUL or half a character") if _NOT_TEXT.search(text) else None

@@ -1,4 +1,4 @@
-"""An order that a seed decides, and the split of a corpus that it decides."""
+"""Split a corpus into train, valid and test so that no source sentence is on two sides."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from translate.text.normalize import fold
 
 
 def shuffled(count: int, seed: str) -> list[int]:
-    """0 .. count-1 in an order that `seed` alone decides.
+    """Return 0 .. count-1 in an order that depends on `seed` alone.
 
-    `random.shuffle` may change between Python versions; `random()` from a text seed may not
-    (Python documentation, "Notes on Reproducibility"), so the order is a sort by random keys.
+    `random.shuffle` may change between Python versions; `random()` with a string as seed does not
+    (Python documentation, "Notes on Reproducibility"), so this sorts by random keys.
     """
     draw = random.Random(seed).random
     keys = [draw() for _ in range(count)]
@@ -24,46 +24,44 @@ def shuffled(count: int, seed: str) -> list[int]:
 def split_by_source(
     pairs: Sequence[Pair], *, held_out: int, seed: int
 ) -> tuple[list[Pair], list[Pair]]:
-    """Split into (train, held out), both in corpus order, so that no source stands in both.
+    """Split into (train, held out), both in corpus order, so that they share no source sentence.
 
-    Pairs whose sources `fold` to the same text go to one side together. A source is never held
-    out if one of its pairs is blank or copied (source equals target). The held-out side has
-    `held_out` pairs, or a few more where the sources' groups do not add up to exactly that.
+    Pairs whose sources are equal after `fold` go to the same side. A source is never held out if
+    one of its pairs is blank or copied (source equals target). The held-out side has `held_out`
+    pairs, or a few more if the groups of equal sources do not add up to exactly that.
 
     Raises:
-        UserError: so many cannot be held out with something left to train on.
+        UserError: too few pairs to hold out so many and keep something to train on.
     """
-    if held_out < 0:
-        raise ValueError(f"held_out is {held_out}, expected 0 or more")
     groups: dict[str, list[int]] = {}
     for index, pair in enumerate(pairs):
         groups.setdefault(fold(pair.source), []).append(index)
 
-    def fit(source: str) -> bool:
+    def usable(source: str) -> bool:
         targets = [fold(pairs[index].target) for index in groups[source]]
         return bool(source) and all(target not in ("", source) for target in targets)
 
     sources = list(groups)
     chosen: set[int] = set()
-    too_big = []
+    too_large: list[list[int]] = []
     for position in shuffled(len(sources), f"split {seed}"):
         if len(chosen) == held_out:
             break
         group = groups[sources[position]]
-        if fit(sources[position]):
+        if usable(sources[position]):
             if len(group) <= held_out - len(chosen):
                 chosen.update(group)
             else:
-                too_big.append(group)
-    if len(chosen) < held_out and too_big:
-        chosen.update(min(too_big, key=len))
+                too_large.append(group)
+    if len(chosen) < held_out and too_large:
+        smallest: list[int] = min(too_large, key=len)
+        chosen.update(smallest)
     if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
-        count = sum(map(fit, sources))
+        advice = "hold out fewer, or set" if held_out > 1 else "set"
         raise UserError(
-            f"cannot hold out {held_out:,} of {len(pairs):,} pairs: {count:,} different "
-            f"{'sentence' if count == 1 else 'sentences'} could be held out and one must stay "
-            f"to train on; {'hold out fewer, or ' if held_out > 1 else ''}set data.valid to "
-            "validation files of their own"
+            f"cannot hold out {held_out:,} of {len(pairs):,} pairs: different sentences that can "
+            f"be held out: {sum(map(usable, sources)):,}, and one pair must stay to train on; "
+            f"{advice} data.valid to other files"
         )
     train = [pair for index, pair in enumerate(pairs) if index not in chosen]
     return train, [pairs[index] for index in sorted(chosen)]
@@ -72,17 +70,18 @@ def split_by_source(
 def split_corpus(
     pairs: Sequence[Pair], missing: Container[str], held_out: int, *, seed: int
 ) -> dict[str, list[Pair]]:
-    """ "train", and "valid" and "test" where they are `missing`, held out from `pairs`.
+    """Return "train", and "valid" and "test" if they are `missing`, held out from `pairs`.
 
-    Each gets `held_out` pairs, but at most a tenth of all; "valid" gets one at least, for
-    without any no checkpoint is the best.
+    Each gets `held_out` pairs, but at most a tenth of all. "valid" gets at least one, because
+    without it no checkpoint can be called the best.
 
     Raises:
         UserError: see `split_by_source`.
     """
-    parts = {"train": list(pairs)}
+    splits = {"train": list(pairs)}
     tenth = min(held_out, len(pairs) // 10)
     for name, count in (("valid", max(1, tenth)), ("test", tenth)):
         if name in missing and count:
-            parts["train"], parts[name] = split_by_source(parts["train"], held_out=count, seed=seed)
-    return parts
+            train, splits[name] = split_by_source(splits["train"], held_out=count, seed=seed)
+            splits["train"] = train
+    return splits

@@ -1,4 +1,4 @@
-"""Translation memories (TMX 1.1 to 1.4) to rows, unit by unit: the tree is never held whole."""
+"""Rows of translation memories (TMX 1.1 to 1.4), unit by unit: the whole tree is never in RAM."""
 
 from __future__ import annotations
 
@@ -6,48 +6,64 @@ import io
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
 
 from lxml import etree
 
-from translate.text.faults import DataError, Fault
-from translate.text.files import read_bytes
-from translate.text.filters import Reason, Tally
 from translate.text.formats import Row
+from translate.text.problems import DataError, Problem, ProblemLog
+from translate.text.text_files import read_bytes
 
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-# Inline elements that hold another program's mark-up, not text (TMX 1.4b, "Content Markup").
-_CODES = {"bpt", "ept", "it", "ph", "ut"}
+# Inline elements that hold mark-up of another program, not text (TMX 1.4b, "Content Markup").
+_MARKUP = {"bpt", "ept", "it", "ph", "ut"}
 
 
-def tmx_rows(path: Path, languages: tuple[str, str], prefix: str, left_out: Tally) -> Iterator[Row]:
-    """Each source variant of a translation unit with each target variant, and its line.
+class Element(Protocol):
+    """What is used here of an XML element; the class in lxml has a private name."""
 
-    "en" means "EN", "en-US" and "en_GB" too. Entities that the file itself defines are never
-    expanded, and nothing is fetched; a unit that uses one is left out.
+    tag: Any
+    text: str | None
+    tail: str | None
+    sourceline: int
+
+    def __iter__(self) -> Iterator[Element]: ...
+    def get(self, name: str) -> str | None: ...
+    def find(self, name: str) -> Element | None: ...
+    def iter(self, tag: Any) -> Iterator[Element]: ...
+    def iterchildren(self, tag: str) -> Iterator[Element]: ...
+
+
+def tmx_rows(
+    path: Path, languages: tuple[str, str], setting: str, log: ProblemLog
+) -> Iterator[Row]:
+    """Yield each source variant of a translation unit with each target variant, and its line.
+
+    "en" means "EN", "en-US" and "en_GB" too. Entities that the file defines are never expanded,
+    and nothing is fetched; units that use such entities are left out.
 
     Raises:
-        UserError: an unreadable file, XML that is not well-formed.
+        DataError: an unreadable file, XML that is not well-formed.
     """
-    data = io.BytesIO(read_bytes(path, f"{prefix}tmx"))
+    data = io.BytesIO(read_bytes(path, setting))
     units = etree.iterparse(
         data, tag="{*}tu", resolve_entities=False, load_dtd=False, no_network=True
     )
     try:
         for _, unit in units:
-            yield from _unit_rows(unit, str(path), languages, left_out)
+            yield from _unit_rows(unit, str(path), languages, log)
             unit.clear()
-            while unit.getprevious() is not None:  # or a million empty elements stay behind
+            while unit.getprevious() is not None:  # or millions of empty elements stay in RAM
                 del unit.getparent()[0]
     except etree.XMLSyntaxError as error:
-        faults = [(fault.line, fault.message) for fault in units.error_log]
-        line, reason = faults[0] if faults else (1, error.msg)  # others follow from the first
-        reason = " ".join(reason.split())
-        what = f"not well-formed XML: {reason}"
-        raise DataError(Fault("broken-format", str(path), line, what=what)) from None
+        errors = [(entry.line, entry.message) for entry in units.error_log]
+        line, reason = errors[0] if errors else (1, error.msg)  # later errors follow from the first
+        what = f"not well-formed XML: {' '.join(reason.split())}"
+        raise DataError(Problem("broken-format", str(path), line, what=what)) from None
 
 
 def _unit_rows(
-    unit: etree._Element, file: str, languages: tuple[str, str], left_out: Tally
+    unit: Element, file: str, languages: tuple[str, str], log: ProblemLog
 ) -> Iterator[Row]:
     line = unit.sourceline
     variants = [
@@ -56,17 +72,15 @@ def _unit_rows(
     ]
     if next(unit.iter(etree.Entity), None) is not None:
         texts = [text for _, text in variants]
-        left_out.add(Reason("entity", "an entity that is not expanded"), file, line, *texts)
+        log.leave_out("entity", "an entity that is not expanded", file, line, *texts)
         return
     sources, targets = (
         [text for code, text in variants if _matches(code, language)] for language in languages
     )
-    found = (sources, targets)
-    missing = [code for code, texts in zip(languages, found, strict=True) if not texts]
-    if missing:
-        codes = [code for code, _ in variants]
-        reason = Reason("no-language", f"no {' and no '.join(missing)} in the unit")
-        left_out.add(reason, file, line, *codes)
+    found = zip(languages, (sources, targets), strict=True)
+    if missing := [language for language, texts in found if not texts]:
+        reason = f"no {' and no '.join(missing)} in the unit"
+        log.leave_out("no-language", reason, file, line, *[code for code, _ in variants])
     for source in sources:
         for target in targets:
             yield line, source, target
@@ -78,15 +92,15 @@ def _matches(code: str, language: str) -> bool:
     return code == language or code.startswith(f"{language}-")
 
 
-def _text(element: etree._Element | None) -> str:
-    """The element's text, that of highlighted parts included, without mark-up."""
+def _text(element: Element | None) -> str:
+    """Return the text of the element and of highlighted parts in it, without mark-up."""
     if element is None:
         return ""
     parts = [element.text or ""]
     for child in element:
-        if isinstance(child.tag, str) and etree.QName(child).localname not in _CODES:
+        if isinstance(child.tag, str) and etree.QName(child.tag).localname not in _MARKUP:
             parts.append(_text(child))
         elif child.tag is etree.Entity:
-            parts.append(child.text)
+            parts.append(child.text or "")
         parts.append(child.tail or "")
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""SentencePiece: one joint vocabulary for both languages (Kudo and Richardson, 2018)."""
+"""SentencePiece tokenizer: one vocabulary for both languages (Kudo and Richardson, 2018)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
 
@@ -14,21 +15,21 @@ from translate.text.normalize import normalize
 from translate.text.split import shuffled
 
 WORD_START = "▁"
-# SentencePiece's own mark: it leaves out a training line that holds it, without a word.
+# SentencePiece silently leaves out training lines with this character, which it uses itself.
 _RESERVED = "▅"
-MAX_BYTES = 4192  # SentencePiece's own limit for a line to train on
-_SPECIALS = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+MAX_BYTES = 4192  # SentencePiece does not train on longer lines
+_SPECIALS: dict[str, Any] = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 
 
 class Tokenizer:
-    """Text to ids and back. Every text is normalised by `normalize` first.
+    """Converts text to ids and back. Every text is normalised by `normalize` first.
 
-    `pad_id`, `unk_id`, `bos_id` and `eos_id` come from the model: four different ids, none
-    negative. No text, whatever it says, encodes to pad, bos or eos.
+    `pad_id`, `unk_id`, `bos_id` and `eos_id` come from the SentencePiece model: four different
+    ids, none negative. No text encodes to pad, bos or eos, not even "</s>".
     """
 
     def __init__(self, model: bytes) -> None:
-        """`model` is a serialised SentencePiece model.
+        """Load a serialised SentencePiece model.
 
         Raises:
             UserError: not a SentencePiece model, or one without pad, unk, bos and eos.
@@ -67,26 +68,27 @@ class Tokenizer:
         """Train on sentences of both languages; return the tokenizer and one-line notes.
 
         Args:
-            sentences: any order; blank ones do not count.
-            vocab_size: number of pieces, the four special ones counted in. A corpus that
-                supports no more gets fewer, with a note.
+            sentences: in any order; blank ones are ignored.
+            vocab_size: number of pieces, including the four special ones. A small corpus may
+                support fewer; a note says so.
             seed: decides which sentences are used if there are more than `max_sentences`.
             max_bytes: longer sentences (in UTF-8) are left out, with a note.
-            max_sentences: the sample is drawn from all of the text, so from both languages;
-                characters outside it are in the vocabulary all the same.
+            max_sentences: of more sentences a random sample is used, so both languages are in it.
+                Characters of the other sentences are in the vocabulary all the same.
 
         Raises:
-            UserError: no text, only over-long lines, or a vocabulary too small for the characters.
+            UserError: no text, only lines that are too long, `vocab_size` too small for the
+                characters.
         """
-        texts, notes = _training_texts(sentences, max_bytes)
+        texts, too_long = _training_texts(sentences, max_bytes)
+        notes = []
+        if too_long:
+            notes.append(f"tokenizer: {too_long:,} lines longer than {max_bytes:,} bytes not used")
         characters = set().union(*texts) - {" "}
         cls.smallest(characters, vocab_size)
         if len(texts) > max_sentences:
+            notes.append(f"tokenizer: trained on {max_sentences:,} random lines of {len(texts):,}")
             sample = sorted(shuffled(len(texts), f"tokenizer {seed}")[:max_sentences])
-            notes.append(
-                f"tokenizer: trained on {max_sentences:,} of {len(texts):,} sentences, "
-                "drawn at random"
-            )
             texts = [texts[index] for index in sample]
         model = io.BytesIO()
         try:
@@ -94,13 +96,13 @@ class Tokenizer:
                 sentence_iterator=iter(texts),
                 model_writer=model,
                 vocab_size=vocab_size,
-                # BPE (Sennrich et al., 2016) and not unigram: it counts in integers, so the
-                # same text gives the same model on every machine; it trains ten times faster;
-                # and a corpus of three pairs still gets whole words instead of letters.
+                # BPE (Sennrich et al., 2016), not unigram: it counts in integers, so the same
+                # text gives the same model on every machine; it trains ten times faster; and even
+                # from three sentence pairs it learns whole words, not only letters.
                 model_type="bpe",
                 hard_vocab_limit=False,
-                # Each character is named, because a corpus that spells out "</s>" would
-                # otherwise lose the characters of it.
+                # All characters, because a corpus with the text "</s>" would otherwise lose the
+                # characters of that text.
                 required_chars="".join(sorted(characters)),
                 character_coverage=1.0,
                 normalization_rule_name="identity",
@@ -112,15 +114,13 @@ class Tokenizer:
         except RuntimeError as error:
             raise UserError(f"SentencePiece cannot train on this text: {error}") from None
         tokenizer = cls(model.getvalue())
-        if len(tokenizer) < vocab_size:
-            notes.append(
-                f"vocabulary {vocab_size} reduced to {len(tokenizer)}: the corpus supports no more"
-            )
+        if (size := len(tokenizer)) < vocab_size:
+            notes.append(f"vocabulary {vocab_size} reduced to {size}: the corpus supports no more")
         return tokenizer, notes
 
     @staticmethod
     def smallest(characters: set[str], vocab_size: int) -> int:
-        """The fewest pieces that spell text of these characters: one each, and the special ones.
+        """Return the size of the smallest vocabulary: one piece per character, and special ones.
 
         Raises:
             UserError: `vocab_size` is smaller.
@@ -135,7 +135,7 @@ class Tokenizer:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tokenizer:
-        """The inverse of `to_bytes`."""
+        """Inverse of `to_bytes`."""
         return cls(data)
 
     @classmethod
@@ -150,11 +150,11 @@ class Tokenizer:
             raise UserError(f"{place}: {error}") from None
 
     def to_bytes(self) -> bytes:
-        """The SentencePiece model, serialised: what a .model file holds."""
+        """Return the serialised SentencePiece model, the content of a .model file."""
         return self._model
 
     def fingerprint(self) -> str:
-        """SHA-256 of the serialised model in hex, to tell two tokenizers of one size apart."""
+        """Return the SHA-256 of the serialised model in hex: equal only for equal tokenizers."""
         return hashlib.sha256(self._model).hexdigest()
 
     def __len__(self) -> int:
@@ -164,44 +164,37 @@ class Tokenizer:
         return Tokenizer, (self._model,)
 
     def encode(self, text: str) -> list[int]:
-        """Ids of the normalised text, without bos and eos; a character never seen is unk."""
+        """Return the ids of the normalised text, without bos and eos; unseen characters are unk."""
         return self._processor.encode(normalize(text))
 
     def unknown(self, text: str) -> list[str]:
-        """The characters that `encode` makes unk of, each once, in order."""
+        """Return the characters that `encode` turns into unk, each once, in order."""
+        pieces = self._processor.encode(normalize(text), out_type=str)
         ids = self.encode(text)
-        if self.unk_id not in ids:
-            return []
-        spelled = self._processor.encode(normalize(text), out_type=str)
-        parts = [part for part, index in zip(spelled, ids, strict=True) if index == self.unk_id]
-        return list(dict.fromkeys("".join(parts).replace(WORD_START, "")))
+        unknown = "".join(p for p, index in zip(pieces, ids, strict=True) if index == self.unk_id)
+        return list(dict.fromkeys(unknown.replace(WORD_START, "")))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of ids; pad, bos and eos are skipped, unk becomes "⁇", no "▁" is left."""
+        """Return the text of ids; pad, bos and eos are skipped, unk becomes "⁇"."""
         return self._processor.decode([index for index in ids if index not in self._control])
 
     def piece(self, index: int) -> str:
-        """One id as SentencePiece writes it: "▁" marks the start of a word."""
+        """Return a piece as SentencePiece writes it: "▁" marks the start of a word."""
         return self._processor.id_to_piece(index)
 
 
-def _training_texts(sentences: Iterable[str], max_bytes: int) -> tuple[list[str], list[str]]:
-    """Normalised sentences that are neither blank nor over-long, and a note if some were."""
-    texts = []
-    too_long = 0
-    for sentence in sentences:
-        text = normalize(sentence.replace(_RESERVED, " "))
-        if len(text.encode("utf-8")) > max_bytes:
-            too_long += 1
-        elif text:
-            texts.append(text)
-    if not texts:
-        if too_long:
-            raise UserError(
-                f"no text to train the tokenizer on: all {too_long:,} lines are longer than "
-                f"{max_bytes:,} bytes; put one sentence on a line"
-            )
-        raise UserError("no text to train the tokenizer on: every sentence is blank")
-    if not too_long:
-        return texts, []
-    return texts, [f"tokenizer: {too_long:,} lines longer than {max_bytes:,} bytes not trained on"]
+def _training_texts(sentences: Iterable[str], max_bytes: int) -> tuple[list[str], int]:
+    """Return the normalised sentences that are not blank or too long, and how many are too long.
+
+    Raises:
+        UserError: there are none.
+    """
+    texts = [normalize(sentence.replace(_RESERVED, " ")) for sentence in sentences]
+    texts = [text for text in texts if text]
+    fitting = [text for text in texts if len(text.encode()) <= max_bytes]
+    if not fitting:
+        reason = "every sentence is blank"
+        if texts:
+            reason = f"all {len(texts):,} lines are longer than {max_bytes:,} bytes; split them"
+        raise UserError(f"no text to train the tokenizer on: {reason}")
+    return fitting, len(texts) - len(fitting)

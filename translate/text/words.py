@@ -1,4 +1,4 @@
-"""Pieces grouped into words, for people: what a heatmap's axis or a step's line shows."""
+"""Group pieces into words to show to people: on the axes of a heatmap, in the lines of --steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BROKEN = "\ufffd"
 
 
 class Word(NamedTuple):
-    """`text` covers the pieces ids[start:end]."""
+    """The text of the pieces ids[start:end]."""
 
     text: str
     start: int
@@ -21,26 +21,21 @@ class Word(NamedTuple):
 
 
 def words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
-    """Group `ids` so that every piece lies in exactly one word, in order.
+    """Group `ids` so that every piece is in exactly one word, in order.
 
-    A word starts at "▁". Punctuation that ends it is a word of its own ("Beispiel", "."), for a
-    model decides on it separately; a hyphen or apostrophe inside a word is not ("E-Mail"). Each
-    control piece stands alone under its own name, eos as "</s>". No text is empty or holds "▁".
+    A word starts at "▁". Punctuation at its end is a word of its own ("Beispiel", "."), because
+    the model predicts it separately; a hyphen or apostrophe inside a word is not ("E-Mail").
+    Control pieces stand alone under their own names, such as "</s>". No text is empty or has "▁".
     """
     control = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
-    starts = [
-        index
-        for index, piece in enumerate(ids)
-        if index == 0
-        or piece in control
-        or ids[index - 1] in control
-        or tokenizer.piece(piece).startswith(WORD_START)
-    ]
+
+    def starts_word(index: int) -> bool:
+        beside_control = not control.isdisjoint(ids[index - 1 : index + 1])
+        return beside_control or tokenizer.piece(ids[index]).startswith(WORD_START)
+
+    starts = [index for index in range(len(ids)) if index == 0 or starts_word(index)]
     found = []
     for start, end in pairwise([*starts, len(ids)]):
-        if ids[start] in control:
-            found.append(Word(tokenizer.piece(ids[start]), start, end))
-            continue
         tail = end
         while tail > start and _is_punctuation(tokenizer, ids[tail - 1]):
             tail -= 1
@@ -52,12 +47,12 @@ def words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
 
 def _label(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     text = tokenizer.decode(ids).strip()
-    if _BROKEN in text:  # bytes that make no character: named one by one
-        text = "".join(tokenizer.piece(piece) for piece in ids).replace(WORD_START, "")
+    if not text or _BROKEN in text:  # a control piece, or bytes that form no character
+        text = "".join(map(tokenizer.piece, ids)).replace(WORD_START, "")
     return text or _LONE_SPACE
 
 
 def _is_punctuation(tokenizer: Tokenizer, piece: int) -> bool:
     text = tokenizer.decode([piece])
-    # A byte of a longer character is broken alone; it is not for cutting at.
-    return _BROKEN not in text and not any(character.isalnum() for character in text)
+    # One byte of a longer character is broken text, but not punctuation.
+    return _BROKEN not in text and not any(map(str.isalnum, text))

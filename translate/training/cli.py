@@ -121,6 +121,13 @@ class TranslationCLI(LightningCLI):
         """Lightning would let settings stored in a checkpoint override the command line."""
 
     def instantiate_classes(self) -> None:
+        self.check_settings()
+        try:
+            super().instantiate_classes()
+        except (ValueError, ModuleNotFoundError) as error:
+            raise UsageError(" ".join(str(error).split())) from None
+
+    def check_settings(self) -> None:
         """All contradictions of all sections in one message, before any data is read."""
         parser, settings = self._parser(self.subcommand), self.config[self.subcommand]
         faults = check_early_stopping(settings.early_stopping)
@@ -133,10 +140,6 @@ class TranslationCLI(LightningCLI):
         faults += check_search(settings.beam, settings.length_penalty)
         if faults:
             raise UsageError("; ".join(faults))
-        try:
-            super().instantiate_classes()
-        except (ValueError, ModuleNotFoundError) as error:
-            raise UsageError(" ".join(str(error).split())) from None
 
     def instantiate_trainer(self, **kwargs: object) -> Trainer:
         """Fixed callbacks beside those of the config, so that setting one drops none."""
@@ -254,6 +257,26 @@ class TranslationCLI(LightningCLI):
         )
         if others is None:
             report_challenges(translator, self.datamodule.challenge_files())
+
+
+class _OnlySettings(TranslationCLI):
+    """Stops after the settings have been parsed and checked."""
+
+    def instantiate_classes(self) -> None:
+        self.check_settings()
+
+    def _run_subcommand(self, subcommand: str) -> None:
+        pass
+
+
+def parse_settings(args: list[str]) -> Namespace:
+    """The settings of `fit` with these arguments, parsed and checked; nothing is instantiated.
+
+    Raises:
+        UsageError: with all that is wrong.
+    """
+    silence_lightning()
+    return _OnlySettings(["fit", *args]).config.fit
 
 
 def _announced(given: str | None) -> TrainedModel:

@@ -13,9 +13,9 @@ from torch.utils.data import DataLoader
 
 from translate.errors import UsageError, UserError
 from translate.text.corpus import Corpus, Pair, ParallelFiles, named_sources, read_corpus
-from translate.text.doctor import compare
-from translate.text.faults import WARNING, Fault, Findings
-from translate.text.filters import Filters, excerpt
+from translate.text.corpus_checks import check_corpora
+from translate.text.filters import Filters
+from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 from translate.training.batching import (
@@ -90,7 +90,7 @@ class TranslationData(lightning.LightningDataModule):
             for name, least in smallest.items()
             if getattr(self, name) < least
         ]
-        faults += filters.faults()
+        faults += filters.errors()
         for name, sources in self.files.items():
             try:
                 if sources is not None:
@@ -116,7 +116,7 @@ class TranslationData(lightning.LightningDataModule):
             corpora.append(self._read("valid"))
             parts["valid"] = corpora[-1].pairs
         if stage == "fit":
-            _warn(compare(dict(zip(("train", "valid"), corpora, strict=False))))
+            _warn(check_corpora(dict(zip(("train", "valid"), corpora, strict=False))))
         if self.tokenizer is None:
             self.tokenizer = self._load_or_train_tokenizer(parts["train"])
         if stage == "fit":
@@ -170,9 +170,8 @@ class TranslationData(lightning.LightningDataModule):
                 "(`translate template my.yaml` writes a commented config to start from)"
             )
         filters = self.filters if name == "train" else None
-        findings = Findings(strict=True)
-        corpus = read_corpus(sources, f"data.{name}", filters, findings)
-        _warn(findings)
+        corpus = read_corpus(sources, f"data.{name}", filters)
+        _warn(corpus.problems)
         for entry in corpus.left_out:
             say(f"data.{name}: {entry}")
         return corpus
@@ -247,8 +246,8 @@ class TranslationData(lightning.LightningDataModule):
         )
 
 
-def _warn(faults: Iterable[Fault]) -> None:
+def _warn(problems: Iterable[Problem]) -> None:
     """Says what `translate check` lists as a warning."""
-    for fault in faults:
-        if fault.severity == WARNING:
-            say(f"warning: {fault}")
+    for problem in problems:
+        if problem.severity == WARNING:
+            say(f"warning: {problem}")

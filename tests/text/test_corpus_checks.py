@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from translate.text.sentences import look_like_headings, look_swapped, look_wordless
+from translate.text.corpus_checks import (
+    look_like_headings,
+    look_swapped,
+    mostly_without_letters,
+)
 
 ENGLISH = ["The dog is old.", "That is my house and you know it.", "He is with the others."]
 GERMAN = ["Der Hund ist alt.", "Das ist mein Haus und ich mag es nicht.", "Er ist mit ihm."]
@@ -40,12 +44,12 @@ def test_a_few_foreign_sentences_change_nothing():
 
 @pytest.mark.parametrize("numbers", [["1276", "1277"], ["3 + 4", "5."], ["1", "2", "three"]])
 def test_numbers_in_place_of_most_sentences_stand_out(numbers):
-    assert look_wordless(numbers)
+    assert mostly_without_letters(numbers)
 
 
 @pytest.mark.parametrize("texts", [ENGLISH, ["Ü", "1"], ["Нет.", "いいえ"], []])
 def test_sentences_with_letters_of_any_script_do_not(texts):
-    assert not look_wordless(texts)
+    assert not mostly_without_letters(texts)
 
 
 def test_names_of_columns_are_told_from_sentences_and_from_a_name_on_one_side():

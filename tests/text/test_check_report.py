@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translate.errors import UserError
+from translate.text.check_report import Report, check_files
 from translate.text.corpus import ParallelFiles
-from translate.text.doctor import Report, examine
-from translate.text.faults import KINDS, NOTE, UNSAFE, WARNING
+from translate.text.problems import KINDS, NOTE, UNSAFE, WARNING
 from translate.training.data import TranslationData
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +98,7 @@ UNITS = [unit(*pair) for pair in PAIRS]
 
 
 class Case(NamedTuple):
-    """A fault: where it is, how bad, in how many lines, and the files that have it."""
+    """A problem: where it is, how bad, in how many lines, and the files that have it."""
 
     kind: str
     file: str
@@ -109,7 +109,7 @@ class Case(NamedTuple):
 
 
 def one(kind: str, file: str, line: int, severity: str, data: Any, count: int = 1) -> Case:
-    """The fault is in `file`; None makes that a folder, ... leaves it out."""
+    """The problem is in `file`; None makes that a folder, ... leaves it out."""
     return Case(kind, file, line, severity, count, {file: data})
 
 
@@ -236,7 +236,7 @@ def splits(folder: Path, files: dict[str, Any]) -> dict[str, ParallelFiles]:
 
 def check(folder: Path, files: dict[str, Any]) -> Report:
     parts = splits(folder, files)
-    return examine(parts, vocab_size=VOCAB_SIZE, max_length=MAX_LENGTH, section="data.")
+    return check_files(parts, vocab_size=VOCAB_SIZE, max_length=MAX_LENGTH, section="data.")
 
 
 def refusal(folder: Path, files: dict[str, Any]) -> str:
@@ -256,21 +256,21 @@ def refusal(folder: Path, files: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", CASES)
 def test_a_broken_file_is_named_with_kind_and_line(tmp_path, name):
     case = CASES[name]
-    found = {fault.kind: fault for fault in check(tmp_path, case.files).faults}
+    found = {problem.kind: problem for problem in check(tmp_path, case.files).problems}
     assert case.kind in found, found
-    fault = found[case.kind]
-    assert (fault.file, fault.line) == (str(tmp_path / case.file), case.line)
-    assert (fault.severity, fault.count) == (case.severity, case.count)
-    assert not fault.line or str(fault).startswith(f"{fault.place}: ")
-    assert "\n" not in str(fault)
+    problem = found[case.kind]
+    assert (problem.file, problem.line) == (str(tmp_path / case.file), case.line)
+    assert (problem.severity, problem.count) == (case.severity, case.count)
+    assert not problem.line or str(problem).startswith(f"{problem.place}: ")
+    assert "\n" not in str(problem)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_unsafe_is_what_fit_refuses(tmp_path, name):
     for folder in ("check", "fit"):
         (tmp_path / folder).mkdir()
-    faults = check(tmp_path / "check", CASES[name].files).faults
-    unsafe = [str(fault) for fault in faults if fault.unsafe]
+    problems = check(tmp_path / "check", CASES[name].files).problems
+    unsafe = [str(problem) for problem in problems if problem.unsafe]
     message = refusal(tmp_path / "fit", CASES[name].files)
     message = message.replace(str(tmp_path / "fit"), str(tmp_path / "check"))
     assert bool(unsafe) == bool(message)
@@ -308,7 +308,7 @@ scraps = st.lists(st.sampled_from(SCRAPS), max_size=12).map(b"".join)
 )
 def test_whatever_is_in_a_file_check_and_fit_agree(tmp_path_factory, files):
     folder = tmp_path_factory.mktemp("files")
-    unsafe = [str(fault) for fault in check(folder, files).faults if fault.unsafe]
+    unsafe = [str(problem) for problem in check(folder, files).problems if problem.unsafe]
     message = refusal(folder, files)
     assert message in unsafe if message else not unsafe
 
@@ -331,7 +331,7 @@ CLEAN = {
 @pytest.mark.parametrize("name", CLEAN)
 def test_clean_files_have_no_fault(tmp_path, name):
     report = check(tmp_path, CLEAN[name])
-    assert report.faults == []
+    assert report.problems == []
     assert report.safe
     assert report.splits["train"].pairs == len(ENGLISH) + (name == "names")
 
@@ -342,15 +342,15 @@ def test_the_shipped_corpus_has_no_fault():
         name: ParallelFiles(source=tiny / f"{name}.en", target=tiny / f"{name}.de")
         for name in ("train", "valid", "test")
     }
-    assert examine(files).faults == []
+    assert check_files(files).problems == []
 
 
 def test_headings_after_a_source_without_pairs_are_one_fault(tmp_path):
     parts = splits(tmp_path, {"a.tsv": text(["English\tGerman", *ROWS]), "b.tsv": b" \t \n"})
     blank = ParallelFiles(tsv=tmp_path / "b.tsv")
-    report = examine({"train": [blank, parts["train"]]}, vocab_size=VOCAB_SIZE)
-    (fault,) = [fault for fault in report.faults if fault.kind == "headings"]
-    assert (fault.place, fault.count) == (f"{tmp_path / 'a.tsv'}:1", 1)
+    report = check_files({"train": [blank, parts["train"]]}, vocab_size=VOCAB_SIZE)
+    (problem,) = [problem for problem in report.problems if problem.kind == "headings"]
+    assert (problem.place, problem.count) == (f"{tmp_path / 'a.tsv'}:1", 1)
 
 
 def test_a_file_has_one_name_whatever_is_wrong_with_it(tmp_path, monkeypatch):
@@ -358,5 +358,5 @@ def test_a_file_has_one_name_whatever_is_wrong_with_it(tmp_path, monkeypatch):
     Path("a.tsv").write_bytes(put(ROWS, 2, "Hi."))
     Path("b.tsv").write_bytes(gzip.compress(text(ROWS))[:-9])
     for name in ("a.tsv", "b.tsv", "c.tsv"):
-        report = examine({"train": ParallelFiles(tsv=Path(name))}, vocab_size=VOCAB_SIZE)
-        assert {fault.file for fault in report.faults} == {name}
+        report = check_files({"train": ParallelFiles(tsv=Path(name))}, vocab_size=VOCAB_SIZE)
+        assert {problem.file for problem in report.problems} == {name}

@@ -1,1 +1,0 @@
-"""What `scripts/ablations.py` is made of."""

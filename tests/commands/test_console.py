@@ -1,0 +1,54 @@
+"""Messages and progress bars on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+
+from translate.commands import console
+
+logger = logging.getLogger("translate.test")
+
+
+def test_each_level_has_its_format_and_messages_appear_once(capsys):
+    console.show_messages()
+    console.show_messages()
+    logger.debug("hidden")
+    logger.info("model %s", "a.ckpt")
+    logger.warning("100% sure")
+    logger.error("no such file")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "model a.ckpt\nwarning: 100% sure\ntranslate: no such file\n"
+
+
+def test_other_libraries_are_not_shown(capsys):
+    console.show_messages()
+    logging.getLogger("somebody").info("hello")
+    assert capsys.readouterr().err == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_message_appears_above_the_progress_bar():
+    console.show_messages()
+    terminal = Terminal()
+    with contextlib.redirect_stderr(terminal), console.progress_bar(4, "lines") as advance:
+        advance(2)
+        logger.warning("look")
+        advance(2)
+    shown = terminal.getvalue()
+    assert "4/4" in shown
+    before, after = shown.split("warning: look\n")
+    assert before.endswith("\r")  # the bar is erased, and drawn again below
+    assert "lines" in after
+
+
+def test_without_a_terminal_there_is_no_progress_bar(capsys):
+    with console.progress_bar(4, "lines") as advance:
+        advance(4)
+    assert capsys.readouterr().err == ""

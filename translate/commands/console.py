@@ -1,0 +1,93 @@
+"""Messages, progress bars, colours and questions: the only place that deals with terminals.
+
+Commands print results on standard output. Everything else goes through `logging` to standard
+error, where `show_messages` makes it visible.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+GREEN, YELLOW, RED, DIM, BOLD = "32", "33", "31", "2", "1"  # ANSI codes
+
+_PREFIXES = {logging.WARNING: "warning: ", logging.ERROR: "translate: "}
+
+
+class _MessageHandler(logging.Handler):
+    """Write each log record as one message to standard error, above a progress bar if one is shown.
+
+    INFO is the plain message, WARNING "warning: message", ERROR "translate: message".
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = _PREFIXES.get(record.levelno, "") + record.getMessage()
+        # sys.stderr is looked up for every message, because tests and programs replace it.
+        if "tqdm" in sys.modules:  # there may be a progress bar
+            from tqdm import tqdm
+
+            tqdm.write(message, file=sys.stderr)
+        else:
+            print(message, file=sys.stderr, flush=True)
+
+
+_HANDLER = _MessageHandler()
+
+
+def show_messages() -> None:
+    """Show the log messages of this package on standard error; a second call has no effect."""
+    logger = logging.getLogger("translate")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(_HANDLER)
+
+
+@contextmanager
+def progress_bar(total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar if standard error is a terminal and `total` is not 0.
+
+    Yields:
+        A function that takes the number of items just finished. Any thread may call it.
+    """
+    if not total or not sys.stderr.isatty():
+        yield lambda finished: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=f" {unit}") as bar:
+
+        def advance(finished: int) -> None:
+            with bar.get_lock():
+                bar.update(finished)
+
+        yield advance
+
+
+def has_colours() -> bool:
+    """Return whether standard output is a terminal that shows colours.
+
+    The user switches colours off with NO_COLOR (https://no-color.org); TERM=dumb has none.
+    """
+    dumb = os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")
+
+
+def paint(text: str, colour: str) -> str:
+    """Return `text` in one of this module's colours."""
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def stdin_is_terminal() -> bool:
+    """Return whether a person types the input."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def ask(question: str) -> str:
+    """Print a question and return the line that answers it, "" at the end of the input."""
+    print(question, end="", flush=True)
+    answer = sys.stdin.readline() if sys.stdin else ""
+    if not stdin_is_terminal():
+        print(answer.strip())  # a terminal shows what is typed; here the output shows it
+    return answer

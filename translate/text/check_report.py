@@ -1,0 +1,211 @@
+"""The report of `translate check`: problems by file and line, sizes, lengths and vocabulary."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from translate.text.corpus import Corpus, Pair, ParallelFiles, characters, read_corpus
+from translate.text.corpus_checks import check_corpora, unknown_characters
+from translate.text.filters import Filters
+from translate.text.problems import UNSAFE, Problem, ProblemLog
+from translate.text.split import split_corpus
+from translate.text.tokenizer import MAX_BYTES, Tokenizer
+
+SAMPLE = 50_000  # pairs on which pieces are counted and a vocabulary is trained
+_LONGEST_TEXTS = 100  # the longest sentence in pieces is looked for among the longest in characters
+_ENOUGH_TO_SPLIT = 20_000  # pairs of which some can surely be held out
+_COMMON_DUPLICATES = 0.05  # a share that every corpus has: people say "Thank you." often
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Pieces per sentence on one side, bos or eos counted."""
+
+    median: int
+    percentile_99: int
+    longest: int
+
+
+@dataclass
+class Split:
+    """The size of train, valid or test.
+
+    Args:
+        pairs: number of pairs.
+        left_out: number of pairs left out, by kind.
+        too_long: number of pairs longer than the limit on either side.
+        unknown: share of characters that train does not have.
+    """
+
+    pairs: int
+    left_out: dict[str, int]
+    source: Lengths | None = None
+    target: Lengths | None = None
+    too_long: int = 0
+    unknown: float = 0.0
+
+
+@dataclass
+class Report:
+    """What `check_files` found.
+
+    Args:
+        problems: the worst first.
+        pieces: size of the vocabulary with which lengths were counted.
+        smallest: pieces that a vocabulary of the training text needs at least; 0 if not tried.
+        largest: pieces that such a vocabulary can have; 0 if not tried.
+        sampled: whether `largest`, and the median and 99 % of lengths, come from a sample.
+    """
+
+    splits: dict[str, Split]
+    max_length: int
+    problems: list[Problem] = field(default_factory=list)
+    pieces: int = 0
+    smallest: int = 0
+    largest: int = 0
+    sampled: bool = False
+
+    @property
+    def safe(self) -> bool:
+        return not any(problem.unsafe for problem in self.problems)
+
+
+def check_files(
+    files: Mapping[str, ParallelFiles | list[ParallelFiles]],
+    *,
+    filters: Filters = Filters(),  # noqa: B008 (frozen)
+    tokenizer: Path | None = None,
+    vocab_size: int = 8000,
+    max_length: int = 256,
+    held_out: int = 500,
+    seed: int = 1,
+    section: str = "",
+) -> Report:
+    """Read "train" and, where given, "valid" and "test", and report what is wrong.
+
+    Unsafe is what `fit` refuses, and in "test" what `translate test` refuses.
+
+    Args:
+        files: the files of each split, "train" first.
+        filters: which training pairs are left out, as in `fit`.
+        tokenizer: a SentencePiece .model that counts pieces; by default a vocabulary is trained on
+            (a sample of) train.
+        vocab_size: pieces of that vocabulary.
+        max_length: pieces that a sentence may have, bos or eos counted.
+        held_out: pairs that are held out for each of "valid" and "test", as in `fit`.
+        seed: decides which pairs are held out; `fit` too uses 1 by default.
+        section: section of a config file that names the files ("data."), for messages only.
+
+    Raises:
+        UsageError: settings that contradict each other.
+    """
+    log = ProblemLog(strict=False)
+    corpora = {}
+    splits = {}
+    for name, sources in files.items():
+        setting = section and section + name
+        corpus = read_corpus(sources, setting, filters if name == "train" else None, strict=False)
+        log.add(*corpus.problems)
+        for left in corpus.left_out:
+            if left.kind != "duplicate" or left.count > _COMMON_DUPLICATES * len(corpus.pairs):
+                log.add(left.problem)
+        corpora[name] = corpus
+        splits[name] = Split(len(corpus.pairs), {left.kind: left.count for left in corpus.left_out})
+    log.add(*check_corpora(corpora))
+    sampled = any(len(corpus.pairs) > SAMPLE for corpus in corpora.values())
+    report = Report(splits, max_length, sampled=sampled)
+    train = corpora["train"]
+    known = characters(train.pairs)
+    fit_pairs = {"train": train.pairs}
+    counter = None
+    if train.pairs:
+        first_file = train.starts[0][1][0]
+        with log.catch(first_file, "too-few-to-split"):
+            # If an unsafe problem stopped reading, there are more pairs than these.
+            if len(train.pairs) < _ENOUGH_TO_SPLIT and "valid" not in corpora and not log.unsafe:
+                missing = {"valid", "test"}.difference(corpora)
+                fit_pairs = split_corpus(train.pairs, missing, held_out, seed=seed)
+        with log.catch(str(tokenizer or first_file), "vocabulary"):
+            counter = _vocabulary(tokenizer, fit_pairs["train"], vocab_size, report)
+    for name, corpus in corpora.items():
+        if counter is None:  # a problem that is in the log
+            break
+        # What `fit` does with which pairs; `translate test` cuts sentences that are too long.
+        uses = {"validate on": corpus.pairs} if name == "valid" else {}
+        if name == "train":
+            uses = {"learn from": fit_pairs["train"], "validate on": fit_pairs.get("valid", [])}
+        else:
+            splits[name].unknown, _ = unknown_characters(corpus, known)
+        log.add(*_measure(corpus, splits[name], counter, max_length, uses))
+    report.problems = log.worst_first()
+    return report
+
+
+def _vocabulary(
+    path: Path | None, pairs: Sequence[Pair], vocab_size: int, report: Report
+) -> Tokenizer:
+    """Return a tokenizer and write sizes into `report`; without `path` it is trained on pairs."""
+    if path is not None:
+        tokenizer = Tokenizer.load(path)
+    else:
+        report.smallest = Tokenizer.smallest(characters(pairs), vocab_size)
+        sample = [text for pair in _sample(pairs) for text in pair]
+        report.largest = len(Tokenizer.train(sample, vocab_size=1_000_000)[0])
+        tokenizer, _ = Tokenizer.train(sample, vocab_size=vocab_size)
+    report.pieces = len(tokenizer)
+    return tokenizer
+
+
+def _sample(items: Sequence) -> Sequence:
+    """Return all items, or about SAMPLE of them at equal distances."""
+    return items[:: max(1, -(-len(items) // SAMPLE))]
+
+
+def _measure(
+    corpus: Corpus,
+    split: Split,
+    tokenizer: Tokenizer,
+    max_length: int,
+    uses: Mapping[str, Sequence[Pair]],
+) -> Iterator[Problem]:
+    """Write the lengths of `corpus` into `split` and yield problems of long sentences.
+
+    Args:
+        uses: which pairs `fit` needs for what; it is unsafe if all pairs of a use are too long.
+    """
+    if not corpus.pairs:
+        return
+
+    def pieces(text: str) -> int:
+        return len(tokenizer.encode(text)) + 1
+
+    def too_long(pair: Pair) -> bool:
+        # A text has at most one piece per byte, one for the space before it, and bos or eos.
+        longer = (text for text in pair if len(text.encode()) + 2 > max_length)
+        return any(pieces(text) > max_length for text in longer)
+
+    split.source = _lengths([pair.source for pair in corpus.pairs], pieces)
+    split.target = _lengths([pair.target for pair in corpus.pairs], pieces)
+    indices = [index for index, pair in enumerate(corpus.pairs) if too_long(pair)]
+    split.too_long = len(indices)
+    if indices:
+        problem = corpus.problem("too-long", indices, what=f"more than {max_length:,} pieces")
+        impossible = [use for use, pairs in uses.items() if pairs and all(map(too_long, pairs))]
+        if impossible:
+            problem.severity = UNSAFE
+            problem.what += f", and no shorter pair to {impossible[0]}"
+        elif not uses:
+            problem.todo = "translate test cuts the sources; split the sentences"
+        yield problem
+    if huge := [i for i in indices if any(len(t.encode()) > MAX_BYTES for t in corpus.pairs[i])]:
+        yield corpus.problem("long-line", huge, what=f"more than {MAX_BYTES:,} bytes")
+
+
+def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> Lengths:
+    counts = sorted(map(pieces, _sample(texts)))
+    longest = max(map(pieces, heapq.nlargest(_LONGEST_TEXTS, texts, key=len)))
+    last = len(counts) - 1
+    return Lengths(counts[last // 2], counts[last * 99 // 100], max(longest, counts[-1]))

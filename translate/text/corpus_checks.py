@@ -1,0 +1,112 @@
+"""Checks that need whole corpora: swapped languages, headings, overlap, unknown characters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from translate.text.corpus import Corpus, characters
+from translate.text.normalize import fold, normalize
+from translate.text.problems import Problem
+
+_GUESS_PAIRS = 10_000  # languages are guessed from the first pairs
+_STOP_WORDS = 4  # different stop words that a guess needs
+_LISTED_CHARACTERS = 10
+
+# Frequent words of one language that the other does not have ("in", "die", "was", "so" are both).
+_ENGLISH = frozenset(
+    ("the", "of", "and", "to", "is", "are", "with", "you", "he", "she", "it", "that", "this", "my")
+)
+_GERMAN = frozenset(
+    ("der", "das", "und", "ist", "ein", "eine", "einen", "nicht", "mit", "ich", "sie", "er", "wir")
+)
+# What people and export programs write above the columns of a table.
+_HEADINGS = frozenset(
+    ("source", "src", "target", "tgt", "trg", "sentence", "translation", "text", "input", "output",
+     "en", "eng", "english", "englisch", "de", "deu", "ger", "german", "deutsch")
+)  # fmt: skip
+
+
+def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
+    """Yield the problems of whole corpora, of which "train" is the first.
+
+    Swapped languages, numbers or column names instead of sentences, source sentences that two
+    corpora share, and characters that "train" does not have.
+    """
+    for corpus in corpora.values():
+        sides = list(zip(*corpus.pairs[:_GUESS_PAIRS], strict=True))
+        for side, texts in enumerate(sides):
+            if mostly_without_letters(texts):
+                yield corpus.problem("no-letters", [0], side)
+        if sides and look_swapped(*sides):
+            yield corpus.problem("swapped", [0])
+        # The first pair of each source; sources without pairs start where the next one does.
+        for start in dict.fromkeys(start for start, _ in corpus.starts):
+            if start < len(corpus.pairs) and look_like_headings(corpus.pairs[start]):
+                yield corpus.problem("headings", [start])
+    for (name, first), (_, second) in combinations(corpora.items(), 2):
+        yield from _overlap(name, first, second)
+    others = [corpus for name, corpus in corpora.items() if name != "train"]
+    known = characters(corpora["train"].pairs) if others else set()
+    for corpus in others:
+        _, problem = unknown_characters(corpus, known)
+        if problem is not None:
+            yield problem
+
+
+def look_swapped(sources: Iterable[str], targets: Iterable[str]) -> bool:
+    """Return whether the sources seem German and the targets English, by their stop words."""
+    return _clearly(_GERMAN, _ENGLISH, sources) and _clearly(_ENGLISH, _GERMAN, targets)
+
+
+def mostly_without_letters(texts: Sequence[str]) -> bool:
+    """Return whether more than half of the texts have no letter, like Tatoeba's sentence ids."""
+    return 2 * sum(any(map(str.isalpha, text)) for text in texts) < len(texts)
+
+
+def look_like_headings(pair: Iterable[str]) -> bool:
+    """Return whether both texts are column names of a table, not sentences."""
+    return all(text.strip().casefold() in _HEADINGS for text in pair)
+
+
+def _clearly(language: frozenset[str], other: frozenset[str], texts: Iterable[str]) -> bool:
+    words = Counter(word for text in texts for word in text.lower().split())
+    # Several different ones, because "das" alone may be Portuguese.
+    found = [words[word] for word in language if word in words]
+    others = sum(words[word] for word in other)
+    return len(found) >= _STOP_WORDS and sum(found) >= 4 * others
+
+
+def _overlap(name: str, first: Corpus, second: Corpus) -> Iterator[Problem]:
+    folded = [fold(pair.source) for pair in second.pairs]
+    shared = set(folded).intersection(fold(pair.source) for pair in first.pairs)
+    indices = [index for index, source in enumerate(folded) if source in shared]
+    if indices:
+        what = f"a source sentence that {name} has too, case and spaces aside"
+        yield second.problem("overlap", indices, what=what)
+
+
+def unknown_characters(corpus: Corpus, known: set[str]) -> tuple[float, Problem | None]:
+    """Return the share of characters that are not in `known`, those of train, and the problem.
+
+    Without known characters there is no training text to compare with: the share is 0.
+    """
+    unknown: Counter[str] = Counter()
+    total = 0
+    sides: dict[int, int] = {}  # for each pair with unknown characters, the first side with one
+    for index, pair in enumerate(corpus.pairs if known else ()):
+        for side, text in enumerate(pair):
+            text = normalize(text).replace(" ", "")
+            total += len(text)
+            if not known.issuperset(text):
+                sides.setdefault(index, side)
+                unknown.update(character for character in text if character not in known)
+    if not sides:
+        return 0.0, None
+    share = unknown.total() / total
+    more = " …" if len(unknown) > _LISTED_CHARACTERS else ""
+    listed = " ".join(list(unknown)[:_LISTED_CHARACTERS]) + more
+    what = f"characters that train does not have ({listed}), {share:.2%} of all"
+    first_side = next(iter(sides.values()))
+    return share, corpus.problem("unknown-characters", list(sides), first_side, what)

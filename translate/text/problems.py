@@ -1,0 +1,237 @@
+"""Problems that a corpus can have: each kind has a severity, a description and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from translate.errors import UsageError, UserError
+
+# unsafe: training stops, or would learn from misaligned or garbled text. warning: somebody should
+# look at it. note: handled automatically, the result is the same.
+UNSAFE, WARNING, NOTE = SEVERITIES = ("unsafe", "warning", "note")
+
+_LISTED_LINES = 5  # a problem lists its first line numbers and counts the others
+
+
+class Kind(NamedTuple):
+    """`what` and `todo` are the texts of all problems of a kind that have none of their own."""
+
+    severity: str
+    what: str = ""
+    todo: str = ""
+
+
+_FIX_LINES = "fix or remove these lines"
+_MOJIBAKE = "UTF-8 that was read as Windows-1252 (a guess)"
+_READ_AS_SPACE = "it is read as a space; other programs may see two lines"
+_TRANSLATE_LINE = "translate the line, or remove it from both sides"
+
+KINDS = {
+    # Files
+    "missing-file": Kind(UNSAFE),
+    "folder": Kind(UNSAFE),
+    "unreadable": Kind(UNSAFE),
+    "broken-archive": Kind(UNSAFE),
+    "other-archive": Kind(UNSAFE),
+    "broken-format": Kind(UNSAFE),
+    "utf-16": Kind(UNSAFE, todo="convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"),
+    "utf-32": Kind(UNSAFE, todo="convert the file: iconv -f UTF-32 -t UTF-8 OLD > NEW"),
+    "nul-byte": Kind(UNSAFE, todo="convert the file to UTF-8, or remove the line"),
+    "not-utf-8": Kind(UNSAFE, todo="if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW"),
+    "cr-line-ends": Kind(UNSAFE, todo="convert the file: tr '\\r' '\\n' < OLD > NEW"),
+    "unequal-counts": Kind(UNSAFE, todo="line n of one must translate line n of the other"),
+    "no-pairs": Kind(UNSAFE),
+    "mixed-line-ends": Kind(NOTE, "some lines end in CRLF and some in LF", "both are understood"),
+    "byte-order-mark": Kind(NOTE, "a byte order mark before the first word", "it is removed"),
+    # Characters
+    "garbled": Kind(
+        UNSAFE, f"most non-ASCII text is {_MOJIBAKE}", "undo it: iconv -f UTF-8 -t CP1252 OLD > NEW"
+    ),
+    "mojibake": Kind(WARNING, _MOJIBAKE, _FIX_LINES),
+    "replacement-character": Kind(WARNING, "U+FFFD in place of a lost character", _FIX_LINES),
+    "carriage-return": Kind(WARNING, "a carriage return inside a line", _READ_AS_SPACE),
+    "separator": Kind(WARNING, "a line or paragraph separator inside a line", _READ_AS_SPACE),
+    "control-character": Kind(WARNING, "a control character", "remove it"),
+    "tab": Kind(
+        WARNING, "a tab inside a sentence", "it is read as a space; pass a table as one file"
+    ),
+    "control-piece": Kind(
+        WARNING, "a tokenizer's control symbol", "it is read as letters; use the untokenized text"
+    ),
+    # Pairs that are left out
+    "blank-both": Kind(NOTE),
+    "blank-end": Kind(NOTE),
+    "blank-source": Kind(WARNING, todo=_TRANSLATE_LINE),
+    "blank-target": Kind(WARNING, todo=_TRANSLATE_LINE),
+    "few-columns": Kind(WARNING, todo="separate columns by tabs; name those of both languages"),
+    "many-columns": Kind(WARNING, todo="remove the tab from the sentence"),
+    "no-field": Kind(WARNING, todo="name the fields of both languages, or fix the record"),
+    "no-text": Kind(WARNING, todo="fix the record"),
+    "no-language": Kind(WARNING, todo="if that is a mistake, name the languages as the file does"),
+    "entity": Kind(WARNING, todo="replace the entity by its text"),
+    "duplicate": Kind(WARNING, todo="remove them, or set filters.drop_duplicates to false"),
+    "copy": Kind(WARNING, todo="translate the line, or check that the target is the right file"),
+    "length-ratio": Kind(WARNING, todo="check that the two lines belong together"),
+    # Whole corpora
+    "headings": Kind(WARNING, "column names instead of sentences (a guess)", "remove the row"),
+    "swapped": Kind(
+        WARNING, "source looks German, target English (a guess)", "swap the files or columns"
+    ),
+    "no-letters": Kind(
+        WARNING, "numbers instead of sentences (a guess)", "name the columns of both languages"
+    ),
+    "overlap": Kind(WARNING, todo="remove it from one: scores on training sentences mean little"),
+    "unknown-characters": Kind(WARNING, todo="the model cannot translate them"),
+    "too-long": Kind(WARNING, todo="fit leaves them out; split the sentences or raise max_length"),
+    "long-line": Kind(WARNING, todo="no tokenizer is trained on such lines; split them"),
+    "too-few-to-split": Kind(UNSAFE),
+    "vocabulary": Kind(UNSAFE),
+}
+
+
+@dataclass
+class Problem:
+    """One kind of problem in one file: its first line, and the number of lines that have it.
+
+    Args:
+        kind: a key of KINDS.
+        line: counts from 1; 0 means the whole file, which `what` then names.
+        what: what is wrong; the default of the kind if empty, like `todo` and `severity`.
+        todo: what to do about it.
+        example: an excerpt of the text.
+        count: how many lines have it.
+        lines: the first few of them.
+    """
+
+    kind: str
+    file: str
+    line: int = 0
+    what: str = ""
+    todo: str = ""
+    example: str = ""
+    count: int = 1
+    severity: str = ""
+    lines: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        kind = KINDS[self.kind]
+        self.severity = self.severity or kind.severity
+        self.what = self.what or kind.what
+        self.todo = self.todo or kind.todo
+        if self.line and not self.lines:
+            self.lines = [self.line]
+
+    @property
+    def unsafe(self) -> bool:
+        return self.severity == UNSAFE
+
+    @property
+    def place(self) -> str:
+        """FILE:LINE, or FILE if the whole file is meant."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def __str__(self) -> str:
+        """Return one line: place, what, how often, an example, what to do."""
+        place = f"{self.place}: " if self.line else ""
+        often = f", in {self.count:,} lines" if self.count > 1 else ""
+        example = f", such as {self.example}" if self.example else ""
+        todo = f"; {self.todo}" if self.todo else ""
+        return f"{place}{self.what}{often}{example}{todo}"
+
+
+class DataError(UserError):
+    """A problem that stops reading; `fit` ends with its message, `translate check` lists it."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass
+class LeftOut:
+    """The pairs that were left out for one reason: how many, and the first of them."""
+
+    kind: str
+    reason: str
+    file: str
+    line: int
+    example: str
+    count: int = 0
+
+    @property
+    def problem(self) -> Problem:
+        what = f"left out: {self.reason}"
+        return Problem(self.kind, self.file, self.line, what, "", self.example, self.count)
+
+    def __str__(self) -> str:
+        first = f"first at {self.file}:{self.line}: {self.example}"
+        return f"left out {self.count:,} ({self.reason}), {first}"
+
+
+class ProblemLog:
+    """Collects the problems of a corpus, and counts the pairs that are left out.
+
+    Problems with the same kind, file and text become one, with a count.
+
+    Args:
+        strict: raise the first unsafe problem as a DataError, as training does. Otherwise it is
+            collected like the others, as `translate check` does.
+    """
+
+    def __init__(self, *, strict: bool) -> None:
+        self.strict = strict
+        self._problems: dict[tuple[str, str, str], Problem] = {}
+        self._left_out: dict[tuple[str, str], LeftOut] = {}
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._problems.values())
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """One entry per reason, in the order in which the reasons came up."""
+        return list(self._left_out.values())
+
+    @property
+    def unsafe(self) -> bool:
+        return any(problem.unsafe for problem in self)
+
+    def add(self, *problems: Problem) -> None:
+        """Raises DataError at an unsafe problem if the log is strict."""
+        for problem in problems:
+            if self.strict and problem.unsafe:
+                raise DataError(problem)
+            known = self._problems.setdefault((problem.kind, problem.file, problem.what), problem)
+            if known is not problem:
+                known.count += problem.count
+                known.lines += problem.lines[: _LISTED_LINES - len(known.lines)]
+
+    def leave_out(self, kind: str, reason: str, file: str, line: int, *texts: str) -> None:
+        """Count a pair, or the record `texts` that holds no pair, as left out."""
+        entry = self._left_out.get((kind, reason))
+        if entry is None:
+            entry = LeftOut(kind, reason, file, line, excerpt(*texts))
+            self._left_out[kind, reason] = entry
+        entry.count += 1
+
+    @contextmanager
+    def catch(self, file: str, kind: str = "unreadable") -> Iterator[None]:
+        """Turn a UserError that ends the reading of `file` into a problem, unless strict."""
+        try:
+            yield
+        except UserError as error:
+            if self.strict or isinstance(error, UsageError):
+                raise
+            problem = error.problem if isinstance(error, DataError) else None
+            self.add(problem or Problem(kind, file, what=str(error)))
+
+    def worst_first(self) -> list[Problem]:
+        """Return the problems by severity, then in the order in which they were found."""
+        return sorted(self, key=lambda problem: SEVERITIES.index(problem.severity))
+
+
+def excerpt(*texts: str) -> str:
+    """Quote texts on one line: shortened to 50 characters each, control characters escaped."""
+    return " / ".join(repr(text if len(text) <= 50 else f"{text[:49]}…") for text in texts)

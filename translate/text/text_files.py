@@ -1,0 +1,164 @@
+"""Read text files: decompress them, decode UTF-8, split them into lines."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from translate.text.problems import DataError, Problem, ProblemLog
+
+
+def read_lines(path: str | Path, setting: str = "", log: ProblemLog | None = None) -> list[str]:
+    r"""Read the lines of a UTF-8 text file, plain or compressed (see `read_bytes`).
+
+    Only "\n" separates lines: a lone carriage return, U+0085 or U+2028 stays inside its line.
+    A "\r" before "\n" and a byte order mark are removed; the last newline may be missing.
+
+    Args:
+        setting: see `read_bytes`.
+        log: takes the problems of the file. If it is not strict, a damaged file is read as far as
+            possible, so that further problems are found. Default: a strict one.
+
+    Raises:
+        DataError: see `read_bytes`; not UTF-8 or a NUL byte, with line and byte offset.
+    """
+    log = ProblemLog(strict=True) if log is None else log
+    lines = _decode(read_bytes(path, setting), path, log).removeprefix("\ufeff").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_bytes(path: str | Path, setting: str = "") -> bytes:
+    """Read a file that is plain, gzip, xz or zstandard, as its first bytes say (not its name).
+
+    Args:
+        path: "~" is the home folder.
+        setting: the setting that names the file ("data.train.tsv"), for messages only.
+
+    Raises:
+        DataError: missing, a folder, no permission, a damaged or unsupported archive.
+    """
+    place = Path(path).expanduser().absolute()
+    try:
+        data = place.read_bytes()
+    except OSError as error:
+        raise open_error(path, setting, error) from None
+    for name, (magic, new_stream) in _COMPRESSED.items():
+        if data.startswith(magic):
+            try:
+                data = _decompress(data, new_stream)
+            except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+                what = f"{place}: broken {name} file ({error}); copy or download it again"
+                raise DataError(Problem("broken-archive", str(path), what=what)) from None
+            break
+    other = next((name for name, magic in _UNSUPPORTED.items() if data.startswith(magic)), "")
+    if data[257:262] == b"ustar":
+        other = "tar archive"
+    if other:
+        what = f"{place}: a {other}, not a text file; unpack it, or save it as text"
+        raise DataError(Problem("other-archive", str(path), what=what))
+    return data
+
+
+def open_error(path: str | Path, setting: str, error: OSError) -> DataError:
+    """Return the error that tells why `path` cannot be opened and which setting to change."""
+    place = Path(path).expanduser().absolute()
+    if isinstance(error, FileNotFoundError):
+        kind, what = "missing-file", f"no such file: {place}"
+    elif isinstance(error, IsADirectoryError):
+        kind, what = "folder", f"a folder, not a file: {place}"
+    else:
+        kind, what = "unreadable", f"cannot read {place}: {error.strerror or error}"
+    in_config = "." in setting or setting.startswith("--")  # "tsv" alone cannot be set
+    return DataError(Problem(kind, str(path), what=f"{what}; set {setting}" if in_config else what))
+
+
+# Compressed files
+
+_CHUNK = 1 << 20
+
+# Name: the first bytes, and a function that returns a decompressor of one stream.
+_COMPRESSED: dict[str, tuple[bytes | tuple[bytes, ...], Callable[[], Any]]] = {
+    "gzip": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
+    "xz": (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    "zstandard": (
+        (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"),  # the second is from pzstd
+        # The window of `zstd --long=31`.
+        lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj(),
+    ),
+}
+_UNSUPPORTED: dict[str, bytes | tuple[bytes, ...]] = {
+    "bzip2 file": tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)),
+    "ZIP archive or office document": b"PK\3\4",
+    "7z archive": b"7z\xbc\xaf\x27\x1c",
+}
+
+
+def _decompress(data: bytes, new_stream: Callable[[], Any]) -> bytes:
+    """Decompress all streams that stand one after the other in `data`.
+
+    The one-call functions of the libraries ignore a damaged stream after the first one. In chunks,
+    because `unused_data` is a copy of all that follows a stream.
+    """
+    parts = []
+    stream = new_stream()
+    for start in range(0, len(data), _CHUNK):
+        chunk = data[start : start + _CHUNK]
+        # Between streams there may be padding.
+        while chunk := chunk.lstrip(b"\0") if stream.eof else chunk:
+            stream = new_stream() if stream.eof else stream
+            parts.append(stream.decompress(chunk))
+            chunk = stream.unused_data if stream.eof else b""
+    if not stream.eof:
+        raise EOFError("the last stream is not complete")
+    return b"".join(parts)
+
+
+# UTF-8
+
+# Byte order marks. That of UTF-32 begins like that of UTF-16, so it comes first.
+_WIDE = {
+    "utf-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff"),
+    "utf-16": (b"\xff\xfe", b"\xfe\xff"),
+}
+
+
+def _decode(data: bytes, path: str | Path, log: ProblemLog) -> str:
+    """Decode UTF-8 without its broken bytes; what is wrong with the bytes goes to `log`."""
+
+    def found(kind: str, offset: int, what: str = "", count: int = 1) -> None:
+        line = data.count(b"\n", 0, offset) + 1
+        what = f"byte offset {offset}: {what}" if what else ""
+        log.add(Problem(kind, str(path), line, what=what, count=count))
+
+    for encoding, marks in _WIDE.items():
+        if data.startswith(marks):
+            found(encoding, 0, f"this is {encoding.upper()}, not UTF-8")
+            return data.decode(encoding, errors="ignore")
+    if data.startswith(b"\xef\xbb\xbf"):
+        found("byte-order-mark", 0)
+    if (offset := data.find(b"\0")) >= 0:
+        count = sum(b"\0" in line for line in data.split(b"\n"))
+        found("nul-byte", offset, "a NUL byte: this is UTF-16 or not a text file", count)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", errors="ignore")
+        lines = data.split(b"\n")
+        count = sum(line.decode("utf-8", errors="ignore").encode() != line for line in lines)
+        found("not-utf-8", error.start, f"0x{data[error.start]:02x} is not UTF-8", count)
+    newlines, windows = data.count(b"\n"), data.count(b"\r\n")
+    if 0 < windows < newlines:
+        rarer = rb"\r\n" if windows * 2 <= newlines else rb"(?<!\r)\n"
+        offset = next(re.finditer(rarer, data)).start()
+        found("mixed-line-ends", offset, count=min(windows, newlines - windows))
+    if data.count(b"\r") - windows > newlines:
+        found("cr-line-ends", 0, "lines end in CR alone, so the whole file would be one line")
+    return text
