@@ -64,20 +64,12 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, int | None, Path]
     add = parser.add_argument
     add("--quick", action="store_true", help="few steps and rounds, without the costs")
     add("--only", metavar="PARTS", help="parts to run, separated by commas; default: all")
-    add(
-        "--threads", type=_positive, default=cores, metavar="N", help="per contestant; default: all"
-    )
+    add("--threads", type=_positive, default=cores, metavar="N", help="default: all cores")
     add("--rounds", type=_positive, metavar="N", help="of each part; default: 1 to 7")
     add("--multi30k", type=_folder_with(*archives), metavar="FOLDER", help=multi30k)
     add("--checkpoint", type=_file, metavar="FILE", help=model)
     add("--against", type=checkout, metavar="FOLDER", help="another checkout of this project")
-    add(
-        "--work",
-        type=Path,
-        default=work,
-        metavar="FOLDER",
-        help="for all files; default: .benchmark",
-    )
+    add("--work", type=Path, default=work, metavar="FOLDER", help="default: .benchmark")
     add("--output", type=Path, metavar="FILE", help="JSON; default: benchmark.json in --work")
     args = parser.parse_args(argv)
     known = checkouts.PARTS if args.against else tuple(PARTS)

@@ -45,12 +45,16 @@ def draw(rows: list[dict[str, Any]], file: Path) -> None:
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     for panel, unit in zip(figure.subplots(1, 2), UNITS.values(), strict=True):
-        panel.set(xscale="log", yscale="log", xlabel="sentence length in pieces", ylabel=unit)
+        panel.set(xscale="log", xlabel="sentence length in pieces", ylabel=unit)
         for name in ATTENTION:
             curve = [row for row in rows if (row["contestant"], row["unit"]) == (name, unit)]
             curve = [row for row in curve if row["values"]]
             values = [statistics.median(row["values"]) for row in curve]
-            panel.plot([row["length"] for row in curve], values, marker=".", label=name)
+            lengths = [row["length"] for row in curve]
+            panel.plot(lengths, values, marker=".", label=name)
+            panel.set_xticks(lengths, labels=lengths, minor=False)
+        panel.minorticks_off()
+        panel.set_ylim(bottom=0)
         panel.legend()
     figure.savefig(file, dpi=110)
 
