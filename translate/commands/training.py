@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lightning.pytorch.utilities.exceptions import MisconfigurationException
-
-from translate.errors import UsageError
 from translate.training.allocator import keep_freed_memory
 from translate.training.cli import TranslationCLI
 from translate.training.silence import silence_lightning
@@ -24,8 +21,6 @@ def main(argv: list[str]) -> int:
     try:
         for line in _lines(TranslationCLI(command, args)):
             print(line, flush=True)
-    except MisconfigurationException as error:
-        raise UsageError(str(error).splitlines()[0]) from None
     except KeyboardInterrupt:
         return 130
     return 0

@@ -16,6 +16,7 @@ from typing import Any
 from jsonargparse import Namespace
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
 from translate.decoding.scoring import LENGTH_PENALTY
@@ -184,7 +185,7 @@ class TranslationCLI(LightningCLI):
             self.folder.save_config(self.parser.dump(settings, skip_unset=False))
         started = time.monotonic()
         try:
-            with _keyboard_interrupts():
+            with _errors_of_lightning():
                 self.trainer.fit(self.model, self.datamodule, ckpt_path=settings.ckpt_path)
         except KeyboardInterrupt:
             if (self.folder.checkpoints / "last.ckpt").is_file():
@@ -201,7 +202,7 @@ class TranslationCLI(LightningCLI):
         self.model.use(trained.model, trained.tokenizer)
         self.datamodule.tokenizer = trained.tokenizer
         self.datamodule.max_length = trained.model.config.max_length
-        with _keyboard_interrupts():
+        with _errors_of_lightning():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         metrics = self.trainer.callback_metrics
         return {name: float(value) for name, value in sorted(metrics.items())}
@@ -229,7 +230,8 @@ class TranslationCLI(LightningCLI):
     def _build(self) -> None:
         """Instantiate data, model and Trainer."""
         try:
-            super().instantiate_classes()
+            with _errors_of_lightning():
+                super().instantiate_classes()
         except (ValueError, ModuleNotFoundError) as error:
             raise UsageError(" ".join(str(error).split())) from None
 
@@ -296,11 +298,13 @@ class TranslationCLI(LightningCLI):
 
 
 @contextlib.contextmanager
-def _keyboard_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt after Ctrl-C; Lightning exits, and ignores the signal afterwards."""
+def _errors_of_lightning() -> Iterator[None]:
+    """Raise UsageError for settings that Lightning refuses, and KeyboardInterrupt after Ctrl-C."""
     try:
         yield
-    except SystemExit:
+    except MisconfigurationException as error:
+        raise UsageError(str(error).splitlines()[0]) from None
+    except SystemExit:  # Lightning's answer to Ctrl-C, after which it ignores the signal
         signal.signal(signal.SIGINT, signal.default_int_handler)
         raise KeyboardInterrupt from None
 

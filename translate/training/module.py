@@ -31,7 +31,7 @@ from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Batch
 from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import build_optimizer
-from translate.training.resume import progress_entry, rewind_loops
+from translate.training.resume import rewind_loops
 from translate.training.schedule import learning_rate
 
 
@@ -226,7 +226,12 @@ class TranslationModule(lightning.LightningModule):
         """Add what decoding needs (settings, tokenizer), and what resuming needs."""
         rewind_loops(checkpoint["loops"])
         checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
-        checkpoint["training"] = progress_entry(self)
+        checkpoint["training"] = {
+            "epochs": self.epochs_done,
+            "batches": self.batches_done,
+            "updates": self.global_step,
+            "optimizer": self.optimizer,
+        }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.epochs_done = checkpoint["training"]["epochs"]

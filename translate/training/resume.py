@@ -5,25 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint, version_number
 from translate.errors import UsageError, UserError
-
-if TYPE_CHECKING:
-    from translate.training.module import TranslationModule
-
-
-def progress_entry(module: TranslationModule) -> dict[str, Any]:
-    """The entry "training" of a checkpoint: what a resumed run has to know about this one."""
-    return {
-        "epochs": module.epochs_done,
-        "batches": module.batches_done,  # of the current epoch
-        "updates": module.global_step,
-        "optimizer": module.optimizer,
-    }
 
 
 def rewind_loops(loops: dict[str, Any]) -> None:
