@@ -26,9 +26,7 @@ def data(tmp_path):
         path = tmp_path / "train.tsv"
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         data = TranslationData(ParallelFiles(tsv=path), vocab_size=200, **settings)
-        data.trainer = SimpleNamespace(
-            current_epoch=0, overfit_batches=0, lightning_module=SimpleNamespace(batches_done=0)
-        )
+        data.trainer = SimpleNamespace(current_epoch=0, overfit_batches=0)
         return data
 
     return make

@@ -42,7 +42,9 @@ def report(
     logged: set[str] = set()
     for width in dict.fromkeys((1, beam)):
         search = "greedy" if width == 1 else f"beam {width}"
-        settings = {} if width == 1 else {"beam": width, "length_penalty": length_penalty}
+        settings: dict[str, Any] = (
+            {} if width == 1 else {"beam": width, "length_penalty": length_penalty}
+        )
         result = evaluate(translator, pairs, **settings, full=True)
         if width > 1:
             yield ""

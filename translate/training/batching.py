@@ -31,7 +31,7 @@ class Example(NamedTuple):
 
     source: array[int]
     target: array[int]
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of this name
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -73,7 +73,8 @@ def split_by_length(
     The limit includes bos or eos: a side of `max_length - 1` pieces passes, one of `max_length`
     pieces does not. Sentences are not cut, because half a sentence has no known translation.
     """
-    fitting, too_long = [], []
+    fitting: list[Example] = []
+    too_long: list[Example] = []
     for example in examples:
         (fitting if max(example.lengths) <= max_length else too_long).append(example)
     return fitting, too_long
@@ -160,13 +161,13 @@ class TokenBatchSampler(Sampler[list[int]]):
         self._skip = count
 
     def __iter__(self) -> Iterator[list[int]]:
-        order = range(len(self._buckets))
-        batches = range(len(self._spans))
+        order = list(range(len(self._buckets)))
+        batches = list(range(len(self._spans)))
         if self._shuffle:
             order = shuffled(len(order), f"pairs {self._seed} {self._epoch}")
             batches = shuffled(len(batches), f"batches {self._seed} {self._epoch}")
-        # sorted() is stable: within a bucket the shuffled order stays.
-        order = sorted(order, key=self._buckets.__getitem__)
+        # Sorting is stable: within a bucket the shuffled order stays.
+        order.sort(key=self._buckets.__getitem__)
         spans = [self._spans[batch] for batch in batches[self._skip :]]
         return iter([order[start:stop] for start, stop in spans])
 

@@ -43,7 +43,7 @@ class ProgressBar(TQDMProgressBar):
             with contextlib.suppress(TypeError):  # there is no such bar at the moment
                 getattr(self, name).close()
 
-    def get_metrics(self, trainer, pl_module) -> dict[str, str]:
+    def get_metrics(self, trainer, pl_module) -> dict[str, Any]:
         formats = {
             "train/loss": "loss={:.3f}",
             "train/learning_rate": "rate={:.1e}",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jsonargparse import Namespace
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
@@ -238,7 +238,7 @@ class TranslationCLI(LightningCLI):
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Add fixed callbacks to those of the config, so that setting one removes none."""
         settings = self.config.trainer
-        ours = [Speed()]
+        ours: list[Callback] = [Speed()]
         if settings.enable_progress_bar is not False:
             ours.append(ProgressBar(refresh_rate=5))
         if self.folder and settings.enable_checkpointing is not False:

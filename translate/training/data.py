@@ -102,6 +102,7 @@ class TranslationData(lightning.LightningDataModule):
         if faults:
             raise ValueError("; ".join(faults))
         self.tokenizer: Tokenizer | None = None  # or that of a checkpoint, set before `setup`
+        self.batches_done = 0  # of the epoch in which a run is resumed
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
@@ -118,16 +119,16 @@ class TranslationData(lightning.LightningDataModule):
             parts["valid"] = corpora[-1].pairs
         if stage == "fit":
             _warn(check_corpora(dict(zip(("train", "valid"), corpora, strict=False))))
-        if self.tokenizer is None:
-            self.tokenizer = self._load_or_train_tokenizer(parts["train"])
+        tokenizer = self.tokenizer or self._load_or_train_tokenizer(parts["train"])
+        self.tokenizer = tokenizer
         if stage == "fit":
-            self.train_examples = self._encode("train", parts["train"], corpora[0])
-        self.valid_examples = self._encode("valid", parts["valid"], corpora[-1])
+            self.train_examples = self._encode("train", parts["train"], corpora[0], tokenizer)
+        self.valid_examples = self._encode("valid", parts["valid"], corpora[-1], tokenizer)
         self.valid_pairs = [parts["valid"][example.index] for example in self.valid_examples]
         if stage == "fit":
             logger.info(
                 f"{len(self.train_examples):,} pairs to train on, {len(self.valid_examples):,} to "
-                f"validate on, {len(self.tokenizer):,} pieces"
+                f"validate on, {len(tokenizer):,} pieces"
             )
 
     def batches_per_epoch(self) -> int:
@@ -205,10 +206,12 @@ class TranslationData(lightning.LightningDataModule):
             logger.info(note)
         return tokenizer
 
-    def _encode(self, name: str, pairs: list[Pair], corpus: Corpus) -> list[Example]:
+    def _encode(
+        self, name: str, pairs: list[Pair], corpus: Corpus, tokenizer: Tokenizer
+    ) -> list[Example]:
         """Return the examples that fit the model; `corpus` is where the pairs come from."""
-        examples = encode_pairs(self.tokenizer, pairs)
-        fitting, too_long = split_by_length(examples, self.max_length)
+        encoded = encode_pairs(tokenizer, pairs)
+        fitting, too_long = split_by_length(encoded, self.max_length)
         if too_long:
             first, lengths = pairs[too_long[0].index], too_long[0].lengths
             note = (
@@ -229,8 +232,8 @@ class TranslationData(lightning.LightningDataModule):
             self.train_examples, shuffle=not self.trainer.overfit_batches
         )
         self.train_sampler.set_epoch(self.trainer.current_epoch)
-        done = self.trainer.lightning_module.batches_done
-        self.train_sampler.skip_batches(min(done, len(self.train_sampler)))
+        self.train_sampler.skip_batches(min(self.batches_done, len(self.train_sampler)))
+        self.batches_done = 0
         return self._loader(self.train_examples, self.train_sampler)
 
     def val_dataloader(self) -> DataLoader:
@@ -247,7 +250,7 @@ class TranslationData(lightning.LightningDataModule):
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         ids = self.tokenizer
         return DataLoader(
-            examples,
+            examples,  # type: ignore[arg-type]  # a list has all that is needed of a Dataset
             batch_sampler=sampler,
             collate_fn=partial(collate, pad_id=ids.pad_id, bos_id=ids.bos_id, eos_id=ids.eos_id),
             num_workers=self.num_workers,

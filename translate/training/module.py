@@ -236,3 +236,4 @@ class TranslationModule(lightning.LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.epochs_done = checkpoint["training"]["epochs"]
         self.batches_done = checkpoint["training"]["batches"]
+        self.trainer.datamodule.batches_done = self.batches_done

@@ -22,7 +22,7 @@ class Loss(NamedTuple):
 
     loss: Tensor  # label-smoothed cross entropy in nats; this one is differentiated
     nll: Tensor  # negative log-likelihood of the target pieces in nats; for the perplexity
-    count: int  # N
+    count: int  # type: ignore[assignment]  # N; tuples have a method of this name
 
 
 def label_smoothed_cross_entropy(

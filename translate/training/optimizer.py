@@ -24,7 +24,8 @@ def build_optimizer(
     (Vaswani et al. 2017, section 5.3). Only matrices decay: a bias or a norm has no scale to
     regularise, and the embedding of a rare piece would shrink between its uses.
     """
-    matrices, others = [], []
+    matrices: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
         is_matrix = parameter.ndim == 2 and not name.startswith("embedding")
         (matrices if is_matrix else others).append(parameter)
