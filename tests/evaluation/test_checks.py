@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from translate.evaluation.checks import copy_warnings, count_copies, repeats_itself
+from translate.evaluation.checks import count_copies, file_warnings, repeats_itself
 
 
 def test_outputs_that_equal_their_sources_are_noticed():  # M08
     sources = ["One cat.", "Two cats.", "Berlin"]
     german = ["Eine Katze.", "Zwei Katzen.", "Berlin"]
-    (warning,) = copy_warnings(sources, sources, german)
+    (warning,) = file_warnings(sources, sources, german)
     assert warning.startswith("2 of 2 translations equal their source")
     assert count_copies(sources, sources, german) == 2
     assert count_copies(sources, german, german) == 0
     assert count_copies(sources, ["One cat.", "Zwei Katzen.", "Berlin"], german) == 1
-    assert copy_warnings(sources, german, german) == []
-    assert copy_warnings(sources, ["One cat.", "Zwei Katzen.", "Berlin"], german) == []
-    assert copy_warnings([], [], []) == []
+    assert file_warnings(sources, german, german) == []
+    assert file_warnings(sources, ["One cat.", "Zwei Katzen.", "Berlin"], german) == []
+    assert file_warnings([], [], []) == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import unicodedata
 
@@ -42,6 +43,42 @@ def test_all_scores_have_intervals_that_are_always_the_same():  # M07
     with_resamples = sacrebleu.BLEU()
     with_resamples.corpus_score(outputs, [REFERENCES], n_bootstrap=1000)
     assert scores.metrics["BLEU"].signature == str(with_resamples.get_signature())
+
+
+def test_intervals_are_as_wide_as_sacrebleus_and_lie_around_the_score():
+    outputs = ["Das ist ein Beispiel.", "die Katze schläft im Garten.", "Heute gehen wir."] * 14
+    references = REFERENCES * 14
+    metrics = score(outputs, references, full=True).metrics
+    for name, scorer in {"BLEU": sacrebleu.BLEU(), "chrF": sacrebleu.CHRF()}.items():
+        result = scorer.corpus_score(outputs, [references], n_bootstrap=1000)
+        theirs = json.loads(result.format(width=4, is_json=True, signature="a:b"))
+        low, high = metrics[name].interval
+        assert (high - low) / 2 == pytest.approx(theirs["confidence_var"], abs=1e-3)
+        assert (low + high) / 2 == pytest.approx(metrics[name].value)
+
+
+def test_an_interval_shrinks_with_the_root_of_the_number_of_sentences():
+    outputs = ["Das ist ein Beispiel.", "die Katze schläft im Garten.", "Heute gehen wir."]
+    widths = []
+    for times in (10, 160):
+        low, high = score(outputs * times, REFERENCES * times, full=True).metrics["chrF"].interval
+        widths.append(high - low)
+    assert widths[0] / widths[1] == pytest.approx(4, rel=0.2)
+
+
+def test_resamples_without_a_single_match_count_as_zero():
+    """sacreBLEU 2.6: TypeError, "don't know how to coerce float and float32"."""
+    metrics = score(["Ja", "Nein"], ["Ja", "Doch"], full=True).metrics
+    for metric in metrics.values():  # a quarter of the resamples has no match, a quarter no other
+        assert metric.interval == pytest.approx((max(0, metric.value - 50), metric.value + 50))
+
+
+def test_the_interval_of_perfect_sentences_holds_their_score():  # N44
+    """sacreBLEU's mean of the resamples falls to 99.90 here, with an interval of no width."""
+    texts = ["Ja", "Nein", "Gut", "Das ist gut", REFERENCES[0]]
+    for metric in score(texts, texts, full=True).metrics.values():
+        low, high = metric.interval
+        assert low <= 100 <= high + 1e-9
 
 
 def test_the_length_ratio_tells_outputs_that_are_too_short():

@@ -44,29 +44,28 @@ def count_copies(sources: Sequence[str], outputs: Sequence[str], references: Seq
     )
 
 
-def copy_warnings(
-    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
-) -> list[str]:
-    """Warn if most outputs whose reference differs from the source are copies of the source."""
-    copies = count_copies(sources, outputs, references)
-    others = len(sources) - count_equal(sources, references)
-    if 2 * copies <= others:
-        return []
-    message = "translations equal their source: are source and target the same file, or swapped?"
-    return [f"{copies} of {others} {message}"]
-
-
 def file_warnings(
-    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], chrf: float
+    sources: Sequence[str],
+    outputs: Sequence[str],
+    references: Sequence[str],
+    chrf: float | None = None,
 ) -> list[str]:
     """Warn if the files do not seem to be a source and its reference.
 
-    `chrf` is the score of the outputs against the references.
+    Warns if most outputs whose reference differs from the source are copies of the source. With
+    `chrf`, the score of the outputs, it also checks the references, and compares the outputs with
+    the sources.
     """
-    warnings = copy_warnings(sources, outputs, references)
-    if 2 * (copies := count_equal(sources, references)) > len(sources):
+    copies, equal = count_copies(sources, outputs, references), count_equal(sources, references)
+    count, warnings = len(sources), []
+    if 2 * copies > count - equal:
+        message = "translations equal their source: are source and target the same file, or swapped"
+        warnings.append(f"{copies} of {count - equal} {message}?")
+    if chrf is None:
+        return warnings
+    if 2 * equal > count:
         message = "references equal their source: are both sides the same file?"
-        warnings.append(f"{copies} of {len(sources)} {message}")
+        warnings.append(f"{equal} of {count} {message}")
     if not warnings and (to_source := CHRF().corpus_score(outputs, [sources]).score) > chrf:
         warnings.append(
             f"the translations are more similar to their sources (chrF {to_source:.1f}) than to "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from translate.decoding.scoring import LENGTH_PENALTY
 from translate.decoding.translation import Translation
 from translate.decoding.translator import Translator
-from translate.evaluation.checks import copy_warnings, count_copies, file_warnings, repeats_itself
+from translate.evaluation.checks import count_copies, file_warnings, repeats_itself
 from translate.evaluation.scores import Scores, score
 from translate.text.corpus import Pair
 
@@ -60,16 +60,12 @@ def evaluate(
         ),
     }
     notes = _notes(translations)
-    if full:
-        notes += file_warnings(sources, outputs, references, scores.chrf)
-    else:
-        notes += copy_warnings(sources, outputs, references)
+    notes += file_warnings(sources, outputs, references, scores.chrf if full else None)
     return Evaluation(outputs, scores, notes, counts)
 
 
 def _notes(translations: Sequence[Translation]) -> list[str]:
-    notes = []
-    count = len(translations)
+    notes, count = [], len(translations)
     if cut := sum(bool(translation.dropped) for translation in translations):
         notes.append(f"{cut} of {count} sources are longer than max_length and were cut")
     if unknown := [translation.unknown for translation in translations if translation.unknown]:
