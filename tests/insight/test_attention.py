@@ -9,7 +9,7 @@ from translate.insight.attention import (
     AttentionMaps,
     attention_maps,
     join_pieces,
-    piece_names,
+    pieces,
 )
 from translate.text.words import Word
 
@@ -62,7 +62,7 @@ def test_the_example_has_its_words_on_both_axes(build, tokenizer):
 
 def test_names_of_pieces_join_to_the_text(build, tokenizer):
     ids = tokenizer.encode("This Beispielgut E-Mail.")
-    names = piece_names(tokenizer, ids)
+    names = [piece.text for piece in pieces(tokenizer, ids)]
     assert len(names) == len(ids)
     assert not any("▁" in name for name in names)
     # A hyphen before letters joins them to the name before; every other name starts a word.

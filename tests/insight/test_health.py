@@ -108,9 +108,7 @@ def test_large_scores_with_uniform_weights_are_no_alarm(health):
 def test_a_residual_stream_is_compared_with_its_first_rms(health):
     assert not list(health.inspection(0, inspection(residual=2.0)))
     (line,) = health.inspection(100, inspection(residual=100.0))
-    assert line.startswith(
-        "large residual stream: its RMS after decoder layer 2 was 2 and is now 1e+02"
-    )
+    assert line.startswith("large residual stream: RMS 1e+02 after decoder layer 2, and 2 at first")
 
 
 def test_a_source_that_makes_no_difference_is_named_once_the_training_is_mature(health):
@@ -128,7 +126,7 @@ def test_overfitting_is_named_after_three_validations(health):
     for train, valid in curves:
         lines.append(list(health.validation(train_nll=train, val_nll=valid)))
     assert [len(each) for each in lines] == [0, 0, 0, 0, 1, 0]
-    assert lines[4][0].startswith("overfitting: the validation loss is 2.20 after a best of 1.80")
+    assert lines[4][0].startswith("overfitting: the validation loss rose from 1.80 to 2.20, while")
     assert "model.dropout" in lines[4][0]
 
 
@@ -141,9 +139,9 @@ def test_a_validation_loss_that_rises_with_training_is_no_overfitting(health):
 @pytest.mark.parametrize(
     ("name", "alarm"),
     [
-        ("repeats_itself", "translations repeat themselves: 50% of them;"),
-        ("copied_source", "translations copy their source: 50% of them;"),
-        ("limit_reached", "translations do not end: 50% of them;"),
+        ("repeats_itself", "translations repeat themselves: 50% of them. "),
+        ("copied_source", "translations copy their source: 50% of them. "),
+        ("limit_reached", "translations do not end: 50% of them. "),
     ],
 )
 def test_a_fault_of_many_translations_is_named_once_the_training_is_mature(health, name, alarm):

@@ -157,8 +157,7 @@ def test_the_first_wrong_stage_is_named(broken, stage):
     mask = causal_mask(T)[0, 0]
     assert compare_stages(run_stages(right, x, mask=mask), run_stages(right, x, mask=mask)) is None
     found = compare_stages(run_stages(right, x, mask=mask), run_stages(wrong, x, mask=mask))
-    assert found.stage == stage
-    assert str(found).startswith(f"{stage}: numbers differ by up to ")
+    assert found.startswith(f"{stage}: numbers differ by up to ")
 
 
 class HeadsNotTransposed(MultiHeadAttention):
@@ -171,16 +170,14 @@ def test_heads_merged_without_transposing_show_in_the_output():
     right, wrong = MultiHeadAttention(D, 4), HeadsNotTransposed(D, 4)
     wrong.load_state_dict(right.state_dict())
     x = torch.randn(B, T, D)
-    assert compare_stages(run_stages(right, x), run_stages(wrong, x)).stage == "output"
+    assert compare_stages(run_stages(right, x), run_stages(wrong, x)).startswith("output: ")
 
 
 def test_a_wrong_shape_is_named_before_any_number():
     right, x = self_attention()
     stages = run_stages(right, x)
     other = {**stages, "queries": stages["queries"] + 1, "context": stages["context"].T}
-    found = compare_stages(stages, other)
-    assert found.stage == "context"
-    assert str(found) == "context: shape (5, 3) against (3, 5)"
+    assert compare_stages(stages, other) == "context: shape (5, 3) against (3, 5)"
 
 
 def test_one_head_equals_the_lesson_and_keys_come_from_the_memory():
@@ -202,7 +199,7 @@ def test_nan_disagrees():
     right, x = self_attention()
     stages = run_stages(right, x)
     broken = {**stages, "weights": torch.full_like(stages["weights"], math.nan)}
-    assert compare_stages(stages, broken).stage == "weights"
+    assert compare_stages(stages, broken) == "weights: numbers differ by up to nan"
 
 
 def test_a_model_in_training_mode_is_refused(build, tokenizer):

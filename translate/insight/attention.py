@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from translate.model.attention import Stages
 from translate.model.transformer import AttentionRecord, Transformer
 from translate.text.tokenizer import WORD_START, Tokenizer
 from translate.text.words import Word, words
@@ -38,7 +37,7 @@ class ForwardPass(NamedTuple):
     tgt_in: list[int]  # bos and target
     tgt_out: list[int]  # target and eos
     memory: Tensor  # (1, S, D)
-    stages: dict[Kind, list[Stages]]  # one entry per layer
+    record: AttentionRecord
 
 
 @torch.inference_mode()
@@ -59,8 +58,7 @@ def forward_pass(
     record = AttentionRecord()
     memory, src_mask = model.encode(torch.tensor([src], device=device), record)
     model.decode(torch.tensor([tgt_in], device=device), memory, src_mask, record)
-    stages = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}
-    return ForwardPass(src, tgt_in, tgt_out, memory, stages)
+    return ForwardPass(src, tgt_in, tgt_out, memory, record)
 
 
 def attention_maps(
@@ -89,7 +87,7 @@ def attention_maps(
         by_word: join the pieces of each word.
     """
     seen = forward_pass(model, tokenizer, source, target)
-    weights = torch.stack([stages.weights[0] for stages in seen.stages[kind]]).cpu()
+    weights = torch.stack([stages.weights[0] for stages in getattr(seen.record, kind)]).cpu()
     n_layers, n_heads = weights.shape[:2]  # weights (L, H, T, S)
     if layer is None and head is None:
         titles = [f"mean of {n_layers} layers, {n_heads} heads each"]
@@ -104,13 +102,16 @@ def attention_maps(
         "decoder": (seen.tgt_in, seen.tgt_in),
         "cross": (seen.tgt_out, seen.src),
     }[kind]
-    if by_word:
-        row_words, column_words = words(tokenizer, queries), words(tokenizer, keys)
-        panels = join_pieces(panels, row_words, column_words)
-        rows, columns = [word.text for word in row_words], [word.text for word in column_words]
-    else:
-        rows, columns = piece_names(tokenizer, queries), piece_names(tokenizer, keys)
-    return AttentionMaps(panels, titles, rows, columns, kind, "word" if by_word else "piece")
+    tokens = words if by_word else pieces
+    rows, columns = tokens(tokenizer, queries), tokens(tokenizer, keys)
+    return AttentionMaps(
+        join_pieces(panels, rows, columns),
+        titles,
+        [word.text for word in rows],
+        [word.text for word in columns],
+        kind,
+        "word" if by_word else "piece",
+    )
 
 
 def join_pieces(weights: Tensor, rows: list[Word], columns: list[Word]) -> Tensor:
@@ -123,17 +124,13 @@ def join_pieces(weights: Tensor, rows: list[Word], columns: list[Word]) -> Tenso
     return torch.stack([received[..., w.start : w.end, :].mean(dim=-2) for w in rows], dim=-2)
 
 
-def cross_weights(record: AttentionRecord) -> Tensor:
-    """Return the cross-attention weights (B, T, S), averaged over layers and heads."""
-    layers = torch.stack([stages.weights for stages in record.cross])  # (L, B, H, T, S)
-    return layers.mean(dim=(0, 2))
+def pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
+    """Return each piece as a word of its own; see `label`."""
+    return [Word(label(tokenizer, [piece]), i, i + 1) for i, piece in enumerate(ids)]
 
 
-def piece_names(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """Return a name for each piece, never empty; "-e" continues the word before it."""
-    names = []
-    for index, piece in enumerate(ids):
-        name = words(tokenizer, [piece])[0].text
-        starts = index == 0 or tokenizer.piece(piece).startswith(WORD_START) or not name.isalnum()
-        names.append(name if starts else f"-{name}")
-    return names
+def label(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """Return the text of one or more pieces, never empty; "-e" continues the word before it."""
+    text = "".join(word.text for word in words(tokenizer, ids))
+    continues = text.isalnum() and not tokenizer.piece(ids[0]).startswith(WORD_START)
+    return f"-{text}" if continues else text

@@ -27,6 +27,25 @@ RECENT = 20  # logged updates that a spike is compared with
 PATIENCE = 100  # updates after the warmup in which the loss must fall below ln V
 MATURE = 0.3  # share of the training after which translations must be sound
 
+SLOWER = "lower model.peak_learning_rate (and model.muon_learning_rate) or raise model.warmup_steps"
+# What to do, by the name of the alarm.
+ADVICE = {
+    "loss spike": "The learning rate is too high, or some training pairs differ much from the "
+    "rest: lower model.peak_learning_rate, and check the data (translate check)",
+    "gradient spike": f"trainer.gradient_clip_val 1.0 limits it. If the loss rises, too, {SLOWER}",
+    "stuck": "The learning rate is far too low or far too high, or a mask hides everything: try "
+    "another model.peak_learning_rate, and trainer.overfit_batches 1",
+    "large update": f"The learning rate is too high: {SLOWER}",
+    "large attention scores": f"The softmax saturates and passes little gradient: {SLOWER}",
+    "large residual stream": "Lower model.peak_learning_rate, or set model.norm to pre",
+    "source ignored": "Source and target may not belong together (translate check). Otherwise "
+    "train longer, or try another model.peak_learning_rate",
+    "overfitting": "Raise model.dropout, add training pairs, or stop earlier",
+    "translations repeat themselves": "Train longer, or raise the learning rate",
+    "translations copy their source": "Look for untranslated pairs (translate check)",
+    "translations do not end": "Train longer, on pairs of whole sentences",
+}
+
 
 @dataclass
 class _History:
@@ -73,6 +92,7 @@ class Health:
         """Check a logged update.
 
         Args:
+            step: updates so far.
             nll: training loss in nats per piece, without label smoothing.
             gradient_norm: before clipping.
             updates: `update_ratios` of this update.
@@ -81,97 +101,70 @@ class Health:
         lowest, usual = min(losses[-3:]), median(losses[:-3] or losses)
         # Three in a row: one batch of unusual pairs is no alarm.
         if len(losses) > RECENT and lowest > usual + LOSS_SPIKE:
-            yield from self._once(
-                f"loss spike: {lowest:.2f} nats per piece or more, three times in a row, after a "
-                f"median of {usual:.2f}. The learning rate is too high, or some training pairs "
-                "differ much from the rest: lower model.peak_learning_rate, and check the data "
-                "(translate check)"
-            )
+            facts = f"{lowest:.2f} nats per piece or more, three times in a row,"
+            facts += f" after a median of {usual:.2f}"
+            yield from self._alarm("loss spike", facts)
         if math.isfinite(gradient_norm):  # in float16 it may overflow; the loss scaler handles that
             norms = self._history.gradient_norms
             self._history.gradient_norms = [*norms, gradient_norm][-RECENT:]
             if len(norms) == RECENT and gradient_norm > GRADIENT_SPIKE * median(norms):
-                yield from self._once(
-                    f"gradient spike: norm {gradient_norm:.3g} after a median of "
-                    f"{median(norms):.3g}. trainer.gradient_clip_val 1.0 limits such an update. If "
-                    "the loss rises too, lower model.peak_learning_rate or raise model.warmup_steps"
-                )
+                facts = f"norm {gradient_norm:.3g} after a median of {median(norms):.3g}"
+                yield from self._alarm("gradient spike", facts)
         if step >= self._patience and nll > STUCK_LOSS * self._uniform_loss:
-            yield from self._once(
-                f"stuck: loss {nll:.2f} after {step} updates; uniform guessing has "
-                f"ln V = {self._uniform_loss:.2f}. The learning rate is far too low or far too "
-                "high, or a mask hides everything: try another model.peak_learning_rate, and "
-                "trainer.overfit_batches 1"
-            )
-        group, ratio = max(updates.items(), key=lambda item: item[1], default=("", 0.0))
-        if ratio > MAX_UPDATE_RATIO:
-            yield from self._once(
-                f"large update: one update moves the {group} by {ratio:.0%} of the norm of its "
-                "weights. The learning rate is too high: lower model.peak_learning_rate (and "
-                "model.muon_learning_rate), or raise model.warmup_steps"
-            )
+            facts = f"loss {nll:.2f} after {step} updates;"
+            facts += f" uniform guessing has ln V = {self._uniform_loss:.2f}"
+            yield from self._alarm("stuck", facts)
+        for group, ratio in updates.items():
+            if ratio > MAX_UPDATE_RATIO:
+                facts = f"one update moves the {group} by {ratio:.0%} of the norm of its weights"
+                yield from self._alarm("large update", facts)
 
     def inspection(self, step: int, found: Inspection) -> Iterator[str]:
-        """Check an inspection of the model."""
-        (kind, layer), worst = max(found.attention.items(), key=lambda item: item[1].max_score)
-        # Large scores that are all alike leave the weights uniform and do no harm.
-        if worst.max_score > MAX_SCORE and worst.relative_entropy < LOW_ENTROPY:
-            yield from self._once(
-                f"large attention scores: up to {worst.max_score:.0f} in {kind} layer {layer + 1}, "
-                f"where the attention entropy is {worst.relative_entropy:.0%} of its maximum. The "
-                "softmax saturates and passes little gradient: lower model.peak_learning_rate or "
-                "raise model.warmup_steps"
-            )
+        """Check an inspection of the model after `step` updates."""
+        for (kind, layer), attention in found.attention.items():
+            score, entropy = attention.max_score, attention.relative_entropy
+            # Large scores that are all alike leave the weights uniform and do no harm.
+            if score > MAX_SCORE and entropy < LOW_ENTROPY:
+                facts = f"up to {score:.0f} in {kind} layer {layer + 1},"
+                facts += f" where the attention entropy is {entropy:.0%} of its maximum"
+                yield from self._alarm("large attention scores", facts)
         for (stack, layer), rms in found.residual_rms.items():
             first = self._history.first_rms.setdefault((stack, layer), rms)
             if rms > MAX_RESIDUAL_GROWTH * first:
-                yield from self._once(
-                    f"large residual stream: its RMS after {stack} layer {layer + 1} was "
-                    f"{first:.2g} and is now {rms:.2g}. The updates are too large: lower "
-                    "model.peak_learning_rate or set model.norm to pre"
-                )
-        wrong = found.nll_wrong_source
-        if step >= self._mature and wrong is not None and wrong - found.nll < MIN_SOURCE_GAIN:
-            yield from self._once(
-                f"source ignored: the loss is {found.nll:.2f} with the right source and "
-                f"{wrong:.2f} with a wrong one. Source and target may not belong together "
-                "(translate check), or cross-attention has learned nothing yet: train longer, or "
-                "try another model.peak_learning_rate"
-            )
+                facts = f"RMS {rms:.2g} after {stack} layer {layer + 1}, and {first:.2g} at first"
+                yield from self._alarm("large residual stream", facts)
+        nll, wrong = found.nll, found.nll_wrong_source
+        if step >= self._mature and wrong is not None and wrong - nll < MIN_SOURCE_GAIN:
+            facts = f"the loss is {nll:.2f} with the right source and {wrong:.2f} with a wrong one"
+            yield from self._alarm("source ignored", facts)
 
     def validation(self, *, train_nll: float, val_nll: float) -> Iterator[str]:
         """Check a validation: its loss, and the mean training loss since the one before."""
         history = self._history
         if val_nll < history.best_loss:
             history.best_loss, history.train_loss_at_best = val_nll, train_nll
-            history.overfitted = 0
-            return
         higher = val_nll > history.best_loss + OVERFITTING
         overfitted = higher and train_nll < history.train_loss_at_best
         history.overfitted = history.overfitted + 1 if overfitted else 0
         if history.overfitted >= OVERFITTING_VALIDATIONS:
-            yield from self._once(
-                f"overfitting: the validation loss is {val_nll:.2f} after a best of "
-                f"{history.best_loss:.2f}, while the training loss fell to {train_nll:.2f}. Raise "
-                "model.dropout, add training pairs, or stop earlier"
-            )
+            facts = f"the validation loss rose from {history.best_loss:.2f} to {val_nll:.2f},"
+            facts += f" while the training loss fell to {train_nll:.2f}"
+            yield from self._alarm("overfitting", facts)
 
     def translations(
         self, step: int, *, repeats_itself: float, copied_source: float, limit_reached: float
     ) -> Iterator[str]:
         """Check the translations of the validation sentences, given the share with each fault."""
-        if step < self._mature:
-            return
-        for fault, share, advice in (
-            ("repeat themselves", repeats_itself, "train longer, or raise the learning rate"),
-            ("copy their source", copied_source, "look for untranslated pairs (translate check)"),
-            ("do not end", limit_reached, "train longer, on pairs of whole sentences"),
+        for name, share in (
+            ("translations repeat themselves", repeats_itself),
+            ("translations copy their source", copied_source),
+            ("translations do not end", limit_reached),
         ):
-            if share > MAX_SHARE:
-                yield from self._once(f"translations {fault}: {share:.0%} of them; {advice}")
+            if step >= self._mature and share > MAX_SHARE:
+                yield from self._alarm(name, f"{share:.0%} of them")
 
-    def _once(self, alarm: str) -> Iterator[str]:
-        name = alarm.partition(":")[0]
+    def _alarm(self, name: str, facts: str) -> Iterator[str]:
+        """Yield the text of the alarm if it is the first one of this name."""
         if name not in self._history.raised:
             self._history.raised.append(name)
-            yield alarm
+            yield f"{name}: {facts}. {ADVICE[name]}"

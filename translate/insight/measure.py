@@ -66,20 +66,17 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
         wrong = model.decode(tgt_in, memory.roll(1, 0), src_mask.roll(1, 0))
     finally:
         model.train(was_training)
-    is_eos = F.one_hot(real_src.sum(1) - 1, src.shape[1]).bool()  # (B, S)
-    is_bos = torch.zeros_like(real_tgt)  # (B, T)
-    is_bos[:, 0] = True
-    encoder = [block.self_attention for block in model.encoder]
-    decoder = [block.self_attention for block in model.decoder]
-    cross = [block.cross_attention for block in model.decoder]
+    eos = real_src.sum(1) - 1  # (B,), the position of each source's eos
+    bos = torch.zeros_like(eos)
+    scale = model.encoder[0].self_attention.sublayer.scale  # the same in every layer
     attention = {
-        (kind, layer): _statistics(stages, residual.sublayer.scale, *tokens)
-        for kind, residuals, recorded, *tokens in (
-            ("encoder", encoder, record.encoder, real_src, src_mask, is_eos),
-            ("decoder", decoder, record.decoder, real_tgt, tgt_mask, is_bos),
-            ("cross", cross, record.cross, real_tgt, src_mask, is_eos),
+        (kind, layer): _statistics(stages, scale, *tokens)
+        for kind, *tokens in (
+            ("encoder", real_src, src_mask, eos),
+            ("decoder", real_tgt, tgt_mask, bos),
+            ("cross", real_tgt, src_mask, eos),
         )
-        for layer, (residual, stages) in enumerate(zip(residuals, recorded, strict=True))
+        for layer, stages in enumerate(getattr(record, kind))
     }
     return Inspection(
         attention,
@@ -92,8 +89,14 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
 def _statistics(
     stages: Stages, scale: float, queries: Tensor, mask: Tensor, boundary: Tensor
 ) -> AttentionStatistics:
-    """Stages of (B, H, ...); `queries` (B, T) and `boundary` (B, S) are True at the tokens that
-    count, `mask` is broadcastable to (B, 1, T, S)."""
+    """Summarise stages of shape (B, H, ...).
+
+    Args:
+        scale: 1/√d_k.
+        queries: (B, T), False at padding.
+        mask: broadcastable to (B, 1, T, S).
+        boundary: (B,), the position of the key whose weight is `boundary_weight`.
+    """
     weights = stages.weights  # (B, H, T, S)
     allowed = mask & queries[:, None, :, None]  # (B, 1, T, S)
     scores = (stages.scores * scale).abs().where(allowed, 0.0)
@@ -101,7 +104,7 @@ def _statistics(
     maximum = allowed.sum(-1).clamp(min=1).log().expand_as(entropy)  # ln(tokens allowed)
     counted = queries[:, None].expand_as(entropy)
     relative = (entropy / maximum)[counted & (maximum > 0)]  # without tokens that have no choice
-    on_boundary = (weights * boundary[:, None, None]).sum(-1)  # (B, H, T)
+    on_boundary = weights.take_along_dim(boundary[:, None, None, None], dim=-1)[..., 0]  # (B, H, T)
     return AttentionStatistics(
         scores.max().item(),
         entropy[counted].mean().item(),

@@ -14,16 +14,11 @@ def attention_page(maps: AttentionMaps, title: str) -> str:
     """Return a page that needs no server, no network and no other file."""
     row_name, column_name = axis_names(maps)
     content = {
+        **maps._asdict(),
+        "weights": maps.weights.double().round(decimals=4).tolist(),
         "title": title,
-        "titles": maps.titles,
         "row_name": row_name,
         "column_name": column_name,
-        "rows": maps.rows,
-        "columns": maps.columns,
-        "weights": [
-            [[round(weight, 4) for weight in row] for row in panel]
-            for panel in maps.weights.tolist()
-        ],
     }
     # "<" is escaped, so that no word can end the script element that holds the numbers.
     data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")

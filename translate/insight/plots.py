@@ -38,10 +38,8 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
     system nor matplotlib's global state, so a training loop can draw it on a machine without a
     screen.
     """
-    rows, columns = (
-        [_shorten(word) for word in maps.rows],
-        [_shorten(word) for word in maps.columns],
-    )
+    rows = [_shorten(word) for word in maps.rows]
+    columns = [_shorten(word) for word in maps.columns]
     across = math.ceil(math.sqrt(len(maps.weights)))
     down = math.ceil(len(maps.weights) / across)
     # In inches: space for the labels, then 0.55 x 0.38 for each cell.
@@ -49,7 +47,6 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
     height = down * (1.2 + 0.07 * max(map(len, columns)) + 0.38 * len(rows))
     size = (min(_MAX_INCHES, width), min(_MAX_INCHES, height))
     figure = Figure(figsize=size, dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
     grid = figure.subplots(down, across, squeeze=False).ravel()
     row_name, column_name = axis_names(maps)
     for axes, weights, name in zip(grid, maps.weights.numpy(), maps.titles, strict=False):
@@ -78,10 +75,11 @@ def _shorten(word: str) -> str:
 
 def pixels(figure: Figure) -> numpy.ndarray:
     """Draw the figure: (height, width, 3), uint8."""
+    canvas = FigureCanvasAgg(figure)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_GLYPH)
-        figure.canvas.draw()
-    return numpy.asarray(figure.canvas.buffer_rgba())[..., :3]
+        canvas.draw()
+    return numpy.asarray(canvas.buffer_rgba())[..., :3]
 
 
 def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:

@@ -1,6 +1,6 @@
 """Greedy search word by word: probabilities, alternatives, and the source words attended to.
 
-S source pieces, V vocabulary.
+L layers, H heads, S source pieces, V vocabulary.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from translate.decoding.incremental import PlainDecoder
 from translate.decoding.search import GreedySearch
 from translate.decoding.translation import Translation
 from translate.decoding.translator import Translator
-from translate.insight.attention import cross_weights, join_pieces
+from translate.insight.attention import label
 from translate.text.tokenizer import WORD_START
-from translate.text.words import Word, words
+from translate.text.words import words
 
 
 class WordStep(NamedTuple):
@@ -83,84 +83,75 @@ class Steps:
         self.translation = Translation("", [], score=0.0)  # complete when the iteration has ended
 
     def __iter__(self) -> Iterator[WordStep]:
+        pending: list[_Choice] = []
+        for choice in self._choices():
+            if pending and self._starts_word(choice.piece):
+                yield from self._describe(pending)
+                pending = []
+            pending.append(choice)
+        yield from self._describe(pending)
+
+    def _choices(self) -> Iterator[_Choice]:
+        """Search, and yield each piece when it has been chosen; the end is a piece, too."""
         if self._job is None:
             return
-        model = self._translator.model
         with self._translator.evaluating():
             inputs = self._translator.search_inputs([self._job])
-            decoder = PlainDecoder(model, inputs.src)
-            search = GreedySearch(model, inputs, decoder=decoder)
-            pending: list[_Choice] = []
+            decoder = PlainDecoder(self._translator.model, inputs.src)
+            search = GreedySearch(self._translator.model, inputs, decoder=decoder)
+            (hypothesis,) = search.hypotheses
             while search.running:
-                choice = self._advance(search, decoder)
-                self.translation = self._translator.translation(self._job, search.hypotheses[0])
-                if choice is None:
-                    break
-                if pending and self._starts_word(choice.piece):
-                    yield from self._describe(pending)
-                    pending = []
-                pending.append(choice)
-            yield from self._describe(pending)
-
-    def _advance(self, search: GreedySearch, decoder: PlainDecoder) -> _Choice | None:
-        """One step of the search; None if the step ended it at the limit."""
-        (hypothesis,) = search.hypotheses
-        length, rest = len(hypothesis.ids), hypothesis.rest
-        logits = search.advance()  # (1, V)
-        if len(hypothesis.ids) == length and not hypothesis.finished:
-            return None
-        piece = self._tokenizer.eos_id if hypothesis.finished else hypothesis.ids[-1]
-        with torch.inference_mode():
-            probabilities = logits[0].softmax(dim=-1)
-            best = probabilities.topk(min(self._candidates + 1, len(probabilities)))
-            attention = cross_weights(decoder.record)[0, -1].cpu()
-        most_probable = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return _Choice(
-            piece,
-            probabilities[piece].item(),
-            [(other, probability) for other, probability in most_probable if other != piece],
-            attention,
-            given=len(rest) >= len(self._tokenizer.piece(piece)),
-        )
+                length, rest = len(hypothesis.ids), hypothesis.rest
+                probabilities = search.advance()[0].softmax(dim=-1)  # (V,)
+                self.translation = self._translator.translation(self._job, hypothesis)
+                if len(hypothesis.ids) == length and not hypothesis.finished:
+                    return  # the limit ended the search
+                piece = inputs.eos_id if hypothesis.finished else hypothesis.ids[-1]
+                best = probabilities.topk(min(self._candidates + 1, len(probabilities)))
+                most_probable = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+                heads = torch.cat([stages.weights[0, :, -1] for stages in decoder.record.cross])
+                yield _Choice(
+                    piece,
+                    probabilities[piece].item(),
+                    [
+                        (other, probability)
+                        for other, probability in most_probable
+                        if other != piece
+                    ],
+                    heads.mean(dim=0).cpu(),  # (L · H, S) -> (S,)
+                    given=len(rest) >= len(self._tokenizer.piece(piece)),
+                )
 
     def _describe(self, choices: Sequence[_Choice]) -> Iterator[WordStep]:
         for word in words(self._tokenizer, [choice.piece for choice in choices]):
             own = choices[word.start : word.end]
-            if all(choice.given for choice in own):
-                continue
-            yield WordStep(
-                word.text,
-                prod(choice.probability for choice in own),
-                self._alternatives(word.text, own),
-                self._attended(own),
-            )
+            if not all(choice.given for choice in own):
+                probability = prod(choice.probability for choice in own)
+                alternatives = self._alternatives(word.text, own)
+                yield WordStep(word.text, probability, alternatives, self._attended(own))
 
     def _alternatives(self, word: str, choices: Sequence[_Choice]) -> list[tuple[str, float]]:
         """At each piece, the word could have continued with another piece, or ended before it."""
         found: defaultdict[str, float] = defaultdict(float)
-        for index, choice in enumerate(choices):
-            before = [earlier.piece for earlier in choices[:index]]
-            so_far = prod(earlier.probability for earlier in choices[:index])
+        before: list[int] = []
+        so_far = 1.0
+        for choice in choices:
             for other, probability in choice.others:
-                ended = index > 0 and self._starts_word(other)
-                text = self._label(before if ended else [*before, other])
+                ended = before and self._starts_word(other)
+                text = label(self._tokenizer, before if ended else [*before, other])
                 found[text] += so_far * probability
+            before.append(choice.piece)
+            so_far *= choice.probability
         found.pop(word, None)
         return sorted(found.items(), key=lambda pair: -pair[1])[: self._candidates]
 
     def _attended(self, choices: Sequence[_Choice]) -> list[tuple[str, float]]:
-        weights = torch.stack([choice.attention for choice in choices])  # (pieces, S)
-        whole_word = [Word("", 0, len(choices))]
-        shares = join_pieces(weights, whole_word, self._source_words)[0].tolist()
-        named = [(word.text, share) for word, share in zip(self._source_words, shares, strict=True)]
-        return sorted(named, key=lambda pair: -pair[1])
+        weights = torch.stack([choice.attention for choice in choices]).mean(dim=0)  # (S,)
+        shares = [
+            (word.text, weights[word.start : word.end].sum().item()) for word in self._source_words
+        ]
+        return sorted(shares, key=lambda pair: -pair[1])
 
     def _starts_word(self, piece: int) -> bool:
-        if piece == self._tokenizer.eos_id:
-            return True
-        return self._tokenizer.piece(piece).startswith(WORD_START)
-
-    def _label(self, pieces: Sequence[int]) -> str:
-        """The text of a candidate; "-e" would have continued the word before it."""
-        text = "".join(word.text for word in words(self._tokenizer, pieces))
-        return text if self._starts_word(pieces[0]) or not text.isalnum() else f"-{text}"
+        is_end = piece == self._tokenizer.eos_id
+        return is_end or self._tokenizer.piece(piece).startswith(WORD_START)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from translate.insight.attention import Kind, forward_pass, piece_names
+from translate.insight.attention import Kind, forward_pass, pieces
 from translate.model.attention import MultiHeadAttention, SelfAttention, Stages
 from translate.model.masks import causal_mask
 from translate.model.transformer import Transformer
@@ -84,7 +84,7 @@ class Trace:
     rows: list[str]  # names of the T tokens that attend
     columns: list[str]  # names of the S tokens attended to
     memory: Tensor  # (S, d_in); in self-attention it is the same object as `x`
-    matrices: tuple[Tensor, Tensor, Tensor]  # W_query, W_key, W_value, each (d_in, d_k)
+    matrices: Sequence[Tensor]  # W_query, W_key, W_value, each (d_in, d_k)
     mask: Tensor | None  # (T, S), True: may attend; None: every token may attend to every token
     stages: Stages  # x (T, d_in), queries (T, d_k), keys and values (S, d_k), scores (T, S), ...
 
@@ -94,17 +94,19 @@ class Trace:
         return self.stages.x
 
     @property
+    def letters(self) -> tuple[str, str]:
+        """The names of the numbers of queries and keys; in self-attention both are n."""
+        return ("n", "n") if self.memory is self.x else ("T", "S")
+
+    @property
     def rules(self) -> list[Rule]:
-        return rules() if self.memory is self.x else rules("T", "S")
+        return rules(*self.letters)
 
     @property
     def sizes(self) -> dict[str, int]:
         """The number that each letter of the rules stands for."""
-        d_in, d_k = self.matrices[0].shape
-        widths = {"d_in": d_in, "d_k": d_k}
-        if self.memory is self.x:
-            return {"n": len(self.x), **widths}
-        return {"T": len(self.x), "S": len(self.memory), **widths}
+        (queries, keys), (d_in, d_k) = self.letters, self.matrices[0].shape
+        return {queries: len(self.x), keys: len(self.memory), "d_in": d_in, "d_k": d_k}
 
 
 @torch.no_grad()
@@ -139,22 +141,19 @@ def model_trace(
     seen = forward_pass(model, tokenizer, source, target)
     block = (model.encoder if kind == "encoder" else model.decoder)[layer]
     attention = (block.cross_attention if kind == "cross" else block.self_attention).sublayer
-    x, *by_head = seen.stages[kind][layer]  # x (1, T, d_in), the others (1, H, ...)
+    x, *by_head = getattr(seen.record, kind)[layer]  # x (1, T, d_in), the others (1, H, ...)
     stages = Stages(x[0], *(stage[0, head] for stage in by_head))
-    queries, keys, values = (
-        # nn.Linear stores (d_out, d_in); the rows of a head are its columns in x · W.
-        linear.weight.unflatten(0, (attention.n_heads, -1))[head].T
-        for linear in (attention.W_query, attention.W_key, attention.W_value)
-    )
-    source_names, target_names = (
-        piece_names(tokenizer, seen.src),
-        piece_names(tokenizer, seen.tgt_in),
-    )
+    source_names = [piece.text for piece in pieces(tokenizer, seen.src)]
+    target_names = [piece.text for piece in pieces(tokenizer, seen.tgt_in)]
     return Trace(
         rows=source_names if kind == "encoder" else target_names,
         columns=target_names if kind == "decoder" else source_names,
         memory=seen.memory[0] if kind == "cross" else stages.x,
-        matrices=(queries, keys, values),
+        matrices=[
+            # nn.Linear stores (d_out, d_in); the rows of a head are its columns in x · W.
+            linear.weight.unflatten(0, (attention.n_heads, -1))[head].T
+            for linear in (attention.W_query, attention.W_key, attention.W_value)
+        ],
         mask=causal_mask(len(stages.x), device=x.device)[0, 0] if kind == "decoder" else None,
         stages=stages,
     )
@@ -179,13 +178,13 @@ def single_token(trace: Trace, row: int) -> dict[str, Tensor]:
     values = [project(token, w_value) for token in memory]
     scores = [dot(query, key) for key in keys]
     allowed = [True] * len(keys) if trace.mask is None else trace.mask[row].tolist()
-    largest = max(score for score, may in zip(scores, allowed, strict=True) if may)
-    powers = [
-        math.exp((score - largest) / math.sqrt(len(query))) if may else 0.0
+    scaled = [
+        score / math.sqrt(len(query)) if may else -math.inf
         for score, may in zip(scores, allowed, strict=True)
     ]
+    powers = [math.exp(score - max(scaled)) for score in scaled]
     weights = [power / sum(powers) for power in powers]
-    context = [dot(weights, column) for column in zip(*values, strict=True)]
+    context = project(weights, values)
     stages = (query, keys, values, scores, weights, context)
     return {rule.stage: torch.tensor(stage) for rule, stage in zip(rules(), stages, strict=True)}
 
@@ -224,32 +223,23 @@ def run_stages(
     return {**record[0]._asdict(), "output": output}
 
 
-class Disagreement(NamedTuple):
-    """The first stage in which two attentions differ; the stages after it follow from it."""
-
-    stage: str
-    difference: str
-
-    def __str__(self) -> str:
-        return f"{self.stage}: {self.difference}"
-
-
 def compare_stages(
     a: Mapping[str, Tensor], b: Mapping[str, Tensor], tolerance: float = 1e-4
-) -> Disagreement | None:
-    """Return the first stage in which `a` and `b` disagree, or None: all shapes, then all numbers.
+) -> str | None:
+    """Return the first stage in which `a` and `b` disagree, and how: all shapes, then all numbers.
+
+    The stages after it follow from it. If all agree, return None.
 
     Args:
         a: stages by name, from `run_stages`, `row_of` or `single_token`.
         b: the same stages of another implementation.
         tolerance: how much two numbers may differ, absolutely or as a share of the second one.
     """
-    pairs = [(stage, a[stage].double(), b[stage].double()) for stage in a]
-    for stage, one, other in pairs:
-        if one.shape != other.shape:
-            return Disagreement(stage, f"shape {tuple(one.shape)} against {tuple(other.shape)}")
-    for stage, one, other in pairs:
+    for stage in a:
+        if a[stage].shape != b[stage].shape:
+            return f"{stage}: shape {tuple(a[stage].shape)} against {tuple(b[stage].shape)}"
+    for stage in a:
+        one, other = a[stage].double(), b[stage].double()
         if not torch.allclose(one, other, rtol=tolerance, atol=tolerance):
-            largest = (one - other).abs().max().item()
-            return Disagreement(stage, f"numbers differ by up to {largest:.2g}")
+            return f"{stage}: numbers differ by up to {(one - other).abs().max():.2g}"
     return None
