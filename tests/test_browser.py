@@ -120,7 +120,10 @@ def test_tensorboard_shows_curves_pictures_and_translations(browser, board, runs
 
 def test_hovering_over_a_word_shows_what_it_attends_to(browser, tmp_path):
     weights = torch.tensor([[[0.9, 0.1], [0.25, 0.75]], [[0.0, 1.0], [0.5, 0.5]]])
-    maps = AttentionMaps(weights, ["head 1", "head 2"], ["Das", "<b>Bei</b>"], ["This", "is"])
+    axes = ("target word being predicted", "source word attended to")
+    maps = AttentionMaps(
+        weights, ["head 1", "head 2"], ["Das", "<b>Bei</b>"], ["This", "is"], *axes
+    )
     path = tmp_path / "page.html"
     path.write_text(attention_page(maps, "This </script> is $1"), encoding="utf-8")
     page = browser.new_page()

@@ -11,6 +11,7 @@ from translate.insight.attention import (
     join_pieces,
     pieces,
 )
+from translate.insight.plots import attention_heatmap
 from translate.text.words import Word
 
 TEXTS = ["This is an example.", "Das ist ein Beispiel.", "Wir \U0001f600 E-Mail, gut!", "a ▁ b"]
@@ -58,6 +59,18 @@ def test_the_example_has_its_words_on_both_axes(build, tokenizer):
     maps = maps_of(build(), tokenizer, TEXTS[0], TEXTS[1])
     assert maps.columns == ["This", "is", "an", "example", ".", "</s>"]
     assert maps.rows == ["Das", "ist", "ein", "Beispiel", ".", "</s>"]
+
+
+def test_axes_say_whether_words_or_pieces_are_on_them(build, tokenizer):
+    texts = (build(), tokenizer, TEXTS[0], TEXTS[1])
+    maps = maps_of(*texts, kind="encoder")
+    assert (maps.row_name, maps.column_name) == (
+        "source word that attends",
+        "source word attended to",
+    )
+    pieces_maps = maps_of(*texts, by_word=False)
+    assert pieces_maps.row_name == "target piece being predicted"
+    assert attention_heatmap(pieces_maps, "").axes[0].get_ylabel() == pieces_maps.row_name
 
 
 def test_names_of_pieces_join_to_the_text(build, tokenizer):

@@ -26,8 +26,8 @@ class AttentionMaps(NamedTuple):
     titles: list[str]  # of the panels
     rows: list[str]  # tokens that attend
     columns: list[str]  # tokens attended to
-    kind: Kind = "cross"
-    unit: Literal["word", "piece"] = "word"  # what a token is
+    row_name: str  # what a row is, such as "target word being predicted"
+    column_name: str
 
 
 class ForwardPass(NamedTuple):
@@ -97,20 +97,20 @@ def attention_maps(
         heads = range(n_heads) if head is None else [head]
         titles = [f"layer {i + 1}, head {j + 1}" for i in layers for j in heads]
         panels = weights[list(layers)][:, list(heads)].flatten(0, 1)
-    queries, keys = {
-        "encoder": (seen.src, seen.src),
-        "decoder": (seen.tgt_in, seen.tgt_in),
-        "cross": (seen.tgt_out, seen.src),
+    queries, keys, row_name, column_name = {
+        "encoder": (seen.src, seen.src, "source {} that attends", "source {} attended to"),
+        "decoder": (seen.tgt_in, seen.tgt_in, "target {} that attends", "target {} attended to"),
+        "cross": (seen.tgt_out, seen.src, "target {} being predicted", "source {} attended to"),
     }[kind]
-    tokens = words if by_word else pieces
-    rows, columns = tokens(tokenizer, queries), tokens(tokenizer, keys)
+    unit, split = ("word", words) if by_word else ("piece", pieces)
+    rows, columns = split(tokenizer, queries), split(tokenizer, keys)
     return AttentionMaps(
         join_pieces(panels, rows, columns),
         titles,
         [word.text for word in rows],
         [word.text for word in columns],
-        kind,
-        "word" if by_word else "piece",
+        row_name.format(unit),
+        column_name.format(unit),
     )
 
 

@@ -97,19 +97,18 @@ def _statistics(
         mask: broadcastable to (B, 1, T, S).
         boundary: (B,), the position of the key whose weight is `boundary_weight`.
     """
-    weights = stages.weights  # (B, H, T, S)
-    allowed = mask & queries[:, None, :, None]  # (B, 1, T, S)
-    scores = (stages.scores * scale).abs().where(allowed, 0.0)
-    entropy = -torch.xlogy(weights, weights).sum(-1)  # (B, H, T)
-    maximum = allowed.sum(-1).clamp(min=1).log().expand_as(entropy)  # ln(tokens allowed)
-    counted = queries[:, None].expand_as(entropy)
-    relative = (entropy / maximum)[counted & (maximum > 0)]  # without tokens that have no choice
-    on_boundary = weights.take_along_dim(boundary[:, None, None, None], dim=-1)[..., 0]  # (B, H, T)
+    # (B, H, T, S) -> (N, H, S), one row for each of the N queries that are not padding
+    weights, scores = (each.transpose(1, 2)[queries] for each in (stages.weights, stages.scores))
+    allowed = mask.expand_as(stages.weights).transpose(1, 2)[queries]  # (N, H, S)
+    entropy = -torch.xlogy(weights, weights).sum(-1)  # (N, H)
+    maximum = allowed.sum(-1).log()  # ln(keys allowed)
+    relative = (entropy / maximum)[maximum > 0]  # without queries that have no choice
+    boundaries = boundary[queries.nonzero()[:, 0]]  # (N,)
     return AttentionStatistics(
-        scores.max().item(),
-        entropy[counted].mean().item(),
+        (scores * scale).abs().where(allowed, 0.0).max().item(),
+        entropy.mean().item(),
         relative.mean().item() if len(relative) else 1.0,
-        on_boundary[counted].mean().item(),
+        weights.take_along_dim(boundaries[:, None, None], dim=-1).mean().item(),
     )
 
 

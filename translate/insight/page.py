@@ -7,18 +7,14 @@ from importlib.resources import files
 from string import Template
 
 from translate.insight.attention import AttentionMaps
-from translate.insight.plots import axis_names
 
 
 def attention_page(maps: AttentionMaps, title: str) -> str:
     """Return a page that needs no server, no network and no other file."""
-    row_name, column_name = axis_names(maps)
     content = {
         **maps._asdict(),
         "weights": maps.weights.double().round(decimals=4).tolist(),
         "title": title,
-        "row_name": row_name,
-        "column_name": column_name,
     }
     # "<" is escaped, so that no word can end the script element that holds the numbers.
     data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")

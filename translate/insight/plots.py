@@ -18,17 +18,6 @@ _MAX_LABEL = 24  # characters: an untrained model writes words without end
 _MAX_INCHES = 40.0  # of a side; larger pictures get smaller cells, to save RAM
 # matplotlib draws a character that its font lacks as a box, and warns.
 _NO_GLYPH = "Glyph .* missing from font"
-_AXES = {
-    "encoder": ("source {} that attends", "source {} attended to"),
-    "decoder": ("target {} that attends", "target {} attended to"),
-    "cross": ("target {} being predicted", "source {} attended to"),
-}
-
-
-def axis_names(maps: AttentionMaps) -> tuple[str, str]:
-    """Return what the rows and what the columns show."""
-    rows, columns = _AXES[maps.kind]
-    return rows.format(maps.unit), columns.format(maps.unit)
 
 
 def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) -> Figure:
@@ -48,7 +37,6 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
     size = (min(_MAX_INCHES, width), min(_MAX_INCHES, height))
     figure = Figure(figsize=size, dpi=100, layout="constrained")
     grid = figure.subplots(down, across, squeeze=False).ravel()
-    row_name, column_name = axis_names(maps)
     for axes, weights, name in zip(grid, maps.weights.numpy(), maps.titles, strict=False):
         image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         # Without parse_math, a dollar sign in a sentence would start a formula.
@@ -57,8 +45,8 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
         axes.set_yticks(range(len(rows)), rows, parse_math=False)
         axes.xaxis.tick_top()
         axes.xaxis.set_label_position("top")
-        axes.set_xlabel(f"{name}: {column_name}")
-        axes.set_ylabel(row_name)
+        axes.set_xlabel(f"{name}: {maps.column_name}")
+        axes.set_ylabel(maps.row_name)
     for axes in grid[len(maps.weights) :]:
         axes.set_axis_off()
     if scale:

@@ -38,7 +38,7 @@ class _Choice:
 
     piece: int
     probability: float
-    others: list[tuple[int, float]]  # the next most probable pieces, best first
+    others: dict[int, float]  # other probable pieces and their probabilities
     attention: Tensor  # (S,), mean over layers and heads
     given: bool  # the prefix contains every character of it
 
@@ -108,16 +108,13 @@ class Steps:
                     return  # the limit ended the search
                 piece = inputs.eos_id if hypothesis.finished else hypothesis.ids[-1]
                 best = probabilities.topk(min(self._candidates + 1, len(probabilities)))
-                most_probable = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+                others = dict(zip(best.indices.tolist(), best.values.tolist(), strict=True))
+                others.pop(piece, None)
                 heads = torch.cat([stages.weights[0, :, -1] for stages in decoder.record.cross])
                 yield _Choice(
                     piece,
                     probabilities[piece].item(),
-                    [
-                        (other, probability)
-                        for other, probability in most_probable
-                        if other != piece
-                    ],
+                    others,
                     heads.mean(dim=0).cpu(),  # (L · H, S) -> (S,)
                     given=len(rest) >= len(self._tokenizer.piece(piece)),
                 )
@@ -136,7 +133,7 @@ class Steps:
         before: list[int] = []
         so_far = 1.0
         for choice in choices:
-            for other, probability in choice.others:
+            for other, probability in choice.others.items():
                 ended = before and self._starts_word(other)
                 text = label(self._tokenizer, before if ended else [*before, other])
                 found[text] += so_far * probability
