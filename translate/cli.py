@@ -6,7 +6,6 @@ bad model, 2 an invalid command line or setting, 130 interrupted.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import signal
@@ -92,14 +91,15 @@ def entry_point() -> NoReturn:
 
 
 def _parser() -> Parser:
-    commands = "\n".join(f"  {name:<10} {summary}" for name, (summary, _) in COMMANDS.items())
     parser = Parser(
         prog="translate",
-        usage="translate COMMAND ...",
         description="Train a small transformer from English to German and watch it translate.",
-        epilog=f"commands:\n{commands}\n\n`translate COMMAND --help` describes a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="`translate COMMAND --help` describes a command.",
     )
     parser.add_argument("--version", action="version", version=f"translate {__version__}")
-    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True
+    )
+    for name, (summary, _) in COMMANDS.items():
+        commands.add_parser(name, help=summary)
     return parser

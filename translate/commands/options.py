@@ -73,13 +73,14 @@ def number(
 ) -> Callable[[str], Number]:
     """Return an argument type: numbers of one `kind` from `minimum` to `maximum`."""
 
+    limits = f"from {minimum}" if maximum == math.inf else f"from {minimum} to {maximum:,}"
+    name = "whole number" if kind is int else "number"
+
     def read(argument: str) -> Number:
         with suppress(ValueError):
             if minimum <= (value := kind(argument)) <= maximum:
                 return value
-        name = "a whole number" if kind is int else "a number"
-        limit = "" if maximum == math.inf else f" to {maximum:,}"
-        raise argparse.ArgumentTypeError(f"expected {name} from {minimum}{limit}, got {argument!r}")
+        raise argparse.ArgumentTypeError(f"expected a {name} {limits}, got {argument!r}")
 
     return read
 

@@ -59,9 +59,7 @@ def _trace_model(args: argparse.Namespace) -> tuple[str, Trace]:
         f"{sizes}. x is the input of the attention{normalised}."
     )
     if args.kind != "encoder":
-        introduction += (
-            "\nEach row is named after the token just read; the row predicts the next token."
-        )
+        introduction += "\nThe name of a row is the token just read; the row predicts the next one."
     return introduction, trace
 
 
