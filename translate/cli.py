@@ -67,7 +67,7 @@ def entry_point() -> NoReturn:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (never closed)
     console.show_messages()
     if sys.stdout is None:
-        logger.error("standard output is closed: there is no place for results")
+        logger.error("standard output is closed: cannot print results")
         sys.exit(1)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -80,7 +80,7 @@ def entry_point() -> NoReturn:
     except KeyboardInterrupt:
         code = 130
     except OSError as error:
-        # A broken pipe is no error: the reader has seen enough, as in `translate decode | head`.
+        # A broken pipe is not an error: the reader has stopped, as in `translate decode | head`.
         if not isinstance(error, BrokenPipeError):
             incomplete = f"cannot write the results: {error.strerror}; the output is incomplete"
             logger.error(error if error.filename else incomplete)

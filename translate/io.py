@@ -39,26 +39,24 @@ def _decode(lines: list[bytes], first: int) -> Iterator[list[str]]:
     """Yield `lines` as one group, up to the first faulty line; then raise an error about it."""
     texts: list[str] = []
     fault = ""
-    for number, line in enumerate(lines, first):
+    for line in lines:
         if (nul := line.find(b"\0")) >= 0:
-            fault = (
-                f"line {number}: byte {nul + 1} is NUL; the input is UTF-16 or not text: convert it "
-                "to UTF-8, or remove the line"
-            )
+            what = "the input is UTF-16 or not text: convert it to UTF-8, or remove the line"
+            fault = f"byte {nul + 1} is NUL; {what}"
             break
         try:
             texts.append(line.decode("utf-8"))
         except UnicodeDecodeError as error:
-            fault = f"line {number}: byte {error.start + 1} is not UTF-8; convert the text to UTF-8"
+            fault = f"byte {error.start + 1} is not UTF-8; convert the text to UTF-8"
             break
     if texts:
         yield texts
     if fault:
-        raise UserError(f"standard input, {fault}")
+        raise UserError(f"standard input, line {first + len(texts)}: {fault}")
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a path that cannot become a file, before hours of work depend on it.
+    """Refuse a path that cannot become a file, before a long computation.
 
     Raises:
         UserError: `path` is a folder, its folder does not exist, or its name is too long.

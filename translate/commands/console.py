@@ -73,15 +73,10 @@ def paint(text: str, colour: str) -> str:
     return f"\x1b[{colour}m{text}\x1b[0m" if colour and has_colours() else text
 
 
-def stdin_is_terminal() -> bool:
-    """Return whether a person types the input."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
 def ask(question: str) -> str:
     """Print a question and return the line that answers it, "" at the end of the input."""
     print(question, end="", flush=True)
     answer = sys.stdin.readline() if sys.stdin else ""
-    if not stdin_is_terminal():
+    if not (sys.stdin and sys.stdin.isatty()):
         print(answer.strip())  # a terminal shows what is typed; here the output shows it
     return answer

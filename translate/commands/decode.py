@@ -57,7 +57,7 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
         return [read_lines(args.input)]
     if sys.stdin is None:
         raise UsageError("standard input is closed: give sentences, or a file with --input")
-    if console.stdin_is_terminal():
+    if sys.stdin.isatty():
         logger.info("Type one sentence per line; Ctrl-D ends the input.")
     return available_lines(sys.stdin.buffer)  # type: ignore[arg-type] # it has read1
 
@@ -127,7 +127,7 @@ def _parser() -> options.Parser:
         default=[],
         metavar="TEXT",
         type=options.utf8_text,
-        help="begin the translation with exactly this text; once for all sentences, or once each",
+        help="begin the translation with exactly this text; give it once for all, or once for each",
     )
     parser.add_options(
         {

@@ -96,11 +96,12 @@ def _print_comparison(batched: dict[str, Tensor], alone: dict[str, Tensor]) -> N
 
 def _print_table(matrix: Tensor, names: list[str], columns: list[str] | None = None) -> None:
     """Print one line per row of `matrix`, after its name; `columns` are the column headings."""
-    headings, shown = [], _MAX_NUMBERS
+    shown = 2 * _MAX_NUMBERS if columns else _MAX_NUMBERS
+    lines = [_row(row, shown) for row in matrix]
     if columns:
-        shown *= 2
-        headings = ["".join(f"{name[:8]:>9}" for name in columns[:shown])]
-    _print_rows([""] * len(headings) + names, headings + [_row(row, shown) for row in matrix])
+        headings = "".join(f"{name[:8]:>9}" for name in columns[:shown])
+        names, lines = ["", *names], [headings, *lines]
+    _print_rows(names, lines)
 
 
 def _print_rows(names: Sequence[str], lines: Sequence[str]) -> None:
