@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from translate.commands.console import BOLD, DIM, GREEN, RED, YELLOW, has_colours, paint
-
-if TYPE_CHECKING:
-    from translate.decoding.translation import Translation
-    from translate.insight.steps import Steps, WordStep
+from translate.decoding.translation import Translation
+from translate.insight.steps import Steps, WordStep
 
 _HEADINGS = ("word", "probability", "next best", "attended most")
 _CELLS = ("{:<16}", "{:>11}", " {:<40}", "{}")

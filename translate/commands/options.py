@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from translate.errors import UsageError
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from translate.decoding.translation import Translation
     from translate.decoding.translator import Translator
     from translate.insight.attention import Kind
-
-Number = TypeVar("Number", int, float)
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **settings)
 
     def add_options(self, options: Mapping[tuple[Any, ...], str]) -> None:
-        """Add options; the key of each help text is (name, metavar, type), or (name,) of a flag."""
+        """Add options: (name, metavar, type), or (name,) for a flag, with the help text of each."""
         for (name, *value), description in options.items():
             if value:
                 metavar, kind = value
@@ -68,15 +66,12 @@ def file_path(argument: str) -> Path:
     return Path(argument)
 
 
-def number(
-    kind: Callable[[str], Number], minimum: float, maximum: float = math.inf
-) -> Callable[[str], Number]:
-    """Return an argument type: numbers of one `kind` from `minimum` to `maximum`."""
-
+def number(kind: type, minimum: float, maximum: float = math.inf) -> Callable[[str], Any]:
+    """Return an argument type: numbers of a `kind`, int or float, from `minimum` to `maximum`."""
     limits = f"from {minimum}" if maximum == math.inf else f"from {minimum} to {maximum:,}"
     name = "whole number" if kind is int else "number"
 
-    def read(argument: str) -> Number:
+    def read(argument: str) -> Any:
         with suppress(ValueError):
             if minimum <= (value := kind(argument)) <= maximum:
                 return value
@@ -160,9 +155,7 @@ def parse_attention(
         parser.error("the sentence is blank")
     args.kind = args.kind or kind
     if args.prefix is not None and args.kind == "encoder":
-        parser.error(
-            "--prefix begins the translation, but --kind encoder shows only the source sentence"
-        )
+        parser.error("--prefix begins the translation, but --kind encoder shows only the source")
     return args
 
 

@@ -21,17 +21,16 @@ _DIRECTIONS = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the report: with a sentence about a trained model, without about the lesson's head."""
+    """Print the report on a head of a trained model, or on the lesson's if no sentence is given."""
     args = _parse(argv[1:])
 
     from translate.commands.display_trace import display_trace
     from translate.insight.trace import lesson_trace
 
     introduction, trace = (_LESSON, lesson_trace()) if args.sentence is None else _trace_model(args)
-    if args.token >= len(trace.rows):
-        raise UsageError(
-            f"--token {args.token + 1}: there are only {len(trace.rows)} tokens (rows)"
-        )
+    tokens = len(trace.rows)
+    if args.token >= tokens:
+        raise UsageError(f"--token {args.token + 1}: there are only {tokens} tokens (rows)")
     print(introduction)
     display_trace(trace, args.token, predict=args.predict)
     return 0
