@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from translate.text.check_report import SAMPLE, Lengths, Report
-from translate.text.problems import NOTE, SEVERITIES, UNSAFE, WARNING, Problem
+from translate.text.check_report import SAMPLE, Report
+from translate.text.problems import SEVERITIES, UNSAFE, Problem
 
 
 def as_text(report: Report) -> Iterator[str]:
@@ -62,8 +62,8 @@ def _table(report: Report) -> Iterator[str]:
         yield "   ".join([f"{label:<{widths[0]}}", *columns])
 
 
-def _lengths(side: Lengths | None) -> str:
-    return f"{side.median} / {side.percentile_99} / {side.longest}" if side else "-"
+def _lengths(side: dict[str, int] | None) -> str:
+    return " / ".join(map(str, side.values())) if side else "-"
 
 
 def _problem_lines(problem: Problem) -> Iterator[str]:
@@ -76,10 +76,10 @@ def _problem_lines(problem: Problem) -> Iterator[str]:
 
 def _verdict(report: Report) -> str:
     counts = Counter(problem.severity for problem in report.problems)
-    plural = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
-    found = ", ".join(
-        f"{count} {severity if count == 1 else plural[severity]}"
+    found = [
+        f"{count} {severity}{'s' * (count > 1 and severity != UNSAFE)}"
         for severity in SEVERITIES
         if (count := counts[severity])
-    )
-    return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no problems found'}"
+    ]
+    verdict = "safe" if report.safe else "NOT SAFE"
+    return f"{verdict} to train on: {', '.join(found) or 'no problems found'}"

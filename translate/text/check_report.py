@@ -10,7 +10,7 @@ from pathlib import Path
 from translate.text.corpus import Corpus, Pair, ParallelFiles, characters, read_corpus
 from translate.text.corpus_checks import check_corpora, unknown_characters
 from translate.text.filters import Filters
-from translate.text.problems import UNSAFE, Problem, ProblemLog
+from translate.text.problems import SEVERITIES, UNSAFE, Problem, ProblemLog
 from translate.text.split import split_corpus
 from translate.text.tokenizer import MAX_BYTES, Tokenizer
 
@@ -20,15 +20,6 @@ _ENOUGH_TO_SPLIT = 20_000  # pairs of which some can surely be held out
 _COMMON_DUPLICATES = 0.05  # a share that every corpus has: people say "Thank you." often
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """Pieces per sentence on one side, bos or eos counted."""
-
-    median: int
-    percentile_99: int
-    longest: int
-
-
 @dataclass
 class Split:
     """The size of train, valid or test.
@@ -36,14 +27,17 @@ class Split:
     Args:
         pairs: number of pairs.
         left_out: number of pairs left out, by kind.
+        source: pieces per source sentence, bos or eos counted: "median", "percentile_99" and
+            "longest"; None if not counted.
+        target: the same of the target sentences.
         too_long: number of pairs longer than the limit on either side.
         unknown: share of characters that train does not have.
     """
 
     pairs: int
     left_out: dict[str, int]
-    source: Lengths | None = None
-    target: Lengths | None = None
+    source: dict[str, int] | None = None
+    target: dict[str, int] | None = None
     too_long: int = 0
     unknown: float = 0.0
 
@@ -108,20 +102,18 @@ def check_files(
     for name, sources in files.items():
         setting = section and section + name
         corpus = read_corpus(sources, setting, filters if name == "train" else None, strict=False)
+        corpora[name] = corpus
+        splits[name] = Split(len(corpus.pairs), {left.kind: left.count for left in corpus.left_out})
         log.add(*corpus.problems)
         for left in corpus.left_out:
             if left.kind != "duplicate" or left.count > _COMMON_DUPLICATES * len(corpus.pairs):
-                log.add(left.problem)
-        corpora[name] = corpus
-        splits[name] = Split(len(corpus.pairs), {left.kind: left.count for left in corpus.left_out})
+                log.add(Problem(**vars(left)))
     log.add(*check_corpora(corpora))
     sampled = any(len(corpus.pairs) > SAMPLE for corpus in corpora.values())
     report = Report(splits, max_length, sampled=sampled)
     train = corpora["train"]
-    known = characters(train.pairs)
-    fit_pairs = {"train": train.pairs}
-    counter = None
     if train.pairs:
+        fit_pairs = {"train": train.pairs}
         first_file = train.starts[0][1][0]
         with log.catch(first_file, "too-few-to-split"):
             # If an unsafe problem stopped reading, there are more pairs than these.
@@ -130,17 +122,17 @@ def check_files(
                 fit_pairs = split_corpus(train.pairs, missing, held_out, seed=seed)
         with log.catch(str(tokenizer or first_file), "vocabulary"):
             counter = _vocabulary(tokenizer, fit_pairs["train"], vocab_size, report)
-    for name, corpus in corpora.items():
-        if counter is None:  # a problem that is in the log
-            break
-        # What `fit` does with which pairs; `translate test` cuts sentences that are too long.
-        uses = {"validate on": corpus.pairs} if name == "valid" else {}
-        if name == "train":
-            uses = {"learn from": fit_pairs["train"], "validate on": fit_pairs.get("valid", [])}
-        else:
-            splits[name].unknown, _ = unknown_characters(corpus, known)
-        log.add(*_measure(corpus, splits[name], counter, max_length, uses))
-    report.problems = log.worst_first()
+            known = characters(train.pairs)
+            for name, corpus in corpora.items():
+                # What `fit` does with which pairs; `translate test` cuts long sentences.
+                uses = {"validate on": corpus.pairs} if name == "valid" else {}
+                if name == "train":
+                    held_out_pairs = fit_pairs.get("valid", [])
+                    uses = {"learn from": fit_pairs["train"], "validate on": held_out_pairs}
+                else:
+                    splits[name].unknown, _ = unknown_characters(corpus, known)
+                log.add(*_measure(corpus, splits[name], counter, max_length, uses))
+    report.problems = sorted(log, key=lambda problem: SEVERITIES.index(problem.severity))
     return report
 
 
@@ -204,8 +196,10 @@ def _measure(
         yield corpus.problem("long-line", huge, what=f"more than {MAX_BYTES:,} bytes")
 
 
-def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> Lengths:
+def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> dict[str, int]:
     counts = sorted(map(pieces, _sample(texts)))
     longest = max(map(pieces, heapq.nlargest(_LONGEST_TEXTS, texts, key=len)))
     last = len(counts) - 1
-    return Lengths(counts[last // 2], counts[last * 99 // 100], max(longest, counts[-1]))
+    median, percentile_99 = counts[last // 2], counts[last * 99 // 100]
+    longest = max(longest, counts[-1])
+    return {"median": median, "percentile_99": percentile_99, "longest": longest}

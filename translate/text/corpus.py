@@ -222,21 +222,20 @@ def read_corpus(
                 by_file = (pair,) if len(checkers) == 1 else zip(pair)
                 for checker, texts in zip(checkers, by_file, strict=True):
                     checker.check(line, *texts)
-                reason = pair_filter.reason(pair)
-                if reason is None:
-                    pairs.append(pair)
-                    lines.append(line)
-                else:
+                if reason := pair_filter.reason(pair):
                     file = files.names[reason[0] == "blank-target"]
                     log.leave_out(*reason, file, line, *pair)
+                else:
+                    pairs.append(pair)
+                    lines.append(line)
         for checker in checkers:
             checker.finish()
     if not pairs and not log.unsafe:
         name = " and ".join(dict.fromkeys(files.names))
-        reasons = "; ".join(map(str, log.left_out)) or f"{name} has none"
+        reasons = "; ".join(map(str, log.left_out.values())) or f"{name} has none"
         what = f"no sentence pairs in {setting or 'the data'}: {reasons}"
         log.add(Problem("no-pairs", files.names[0], what=what))
-    return Corpus(pairs, lines, starts, log.left_out, list(log))
+    return Corpus(pairs, lines, starts, list(log.left_out.values()), list(log))
 
 
 def named_sources(sources: Sources, setting: str) -> list[tuple[str, ParallelFiles]]:

@@ -32,12 +32,12 @@ class Filters:
 
     def errors(self) -> list[str]:
         """Return one message for each invalid setting."""
-        errors = []
-        if self.length_ratio is not None and not self.length_ratio >= 1:
-            errors.append(f"filters.length_ratio must be 1 or more, not {self.length_ratio}")
-        if self.copied_words is not None and self.copied_words < 0:
-            errors.append(f"filters.copied_words must be 0 or more, not {self.copied_words}")
-        return errors
+        settings = (("length_ratio", self.length_ratio, 1), ("copied_words", self.copied_words, 0))
+        return [
+            f"filters.{name} must be {minimum} or more, not {value}"
+            for name, value, minimum in settings
+            if value is not None and not value >= minimum  # "not >=" refuses NaN too
+        ]
 
 
 class PairFilter:

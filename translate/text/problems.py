@@ -150,25 +150,12 @@ class DataError(UserError):
         self.problem = problem
 
 
-@dataclass
-class LeftOut:
+class LeftOut(Problem):
     """The pairs that were left out for one reason: how many, and the first of them."""
 
-    kind: str
-    reason: str
-    file: str
-    line: int
-    example: str
-    count: int = 0
-
-    @property
-    def problem(self) -> Problem:
-        what = f"left out: {self.reason}"
-        return Problem(self.kind, self.file, self.line, what, "", self.example, self.count)
-
     def __str__(self) -> str:
-        first = f"first at {self.file}:{self.line}: {self.example}"
-        return f"left out {self.count:,} ({self.reason}), {first}"
+        reason = self.what.removeprefix("left out: ")
+        return f"left out {self.count:,} ({reason}), first at {self.place}: {self.example}"
 
 
 class ProblemLog:
@@ -184,15 +171,10 @@ class ProblemLog:
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
         self._problems: dict[tuple[str, str, str], Problem] = {}
-        self._left_out: dict[tuple[str, str], LeftOut] = {}
+        self.left_out: dict[str, LeftOut] = {}  # by reason, in the order in which they came up
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self._problems.values())
-
-    @property
-    def left_out(self) -> list[LeftOut]:
-        """One entry per reason, in the order in which the reasons came up."""
-        return list(self._left_out.values())
 
     @property
     def unsafe(self) -> bool:
@@ -210,11 +192,11 @@ class ProblemLog:
 
     def leave_out(self, kind: str, reason: str, file: str, line: int, *texts: str) -> None:
         """Count a pair, or the record `texts` that holds no pair, as left out."""
-        entry = self._left_out.get((kind, reason))
-        if entry is None:
-            entry = LeftOut(kind, reason, file, line, excerpt(*texts))
-            self._left_out[kind, reason] = entry
-        entry.count += 1
+        if reason in self.left_out:
+            self.left_out[reason].count += 1
+        else:
+            what = f"left out: {reason}"
+            self.left_out[reason] = LeftOut(kind, file, line, what, example=excerpt(*texts))
 
     @contextmanager
     def catch(self, file: str, kind: str = "unreadable") -> Iterator[None]:
@@ -226,10 +208,6 @@ class ProblemLog:
                 raise
             problem = error.problem if isinstance(error, DataError) else None
             self.add(problem or Problem(kind, file, what=str(error)))
-
-    def worst_first(self) -> list[Problem]:
-        """Return the problems by severity, then in the order in which they were found."""
-        return sorted(self, key=lambda problem: SEVERITIES.index(problem.severity))
 
 
 def excerpt(*texts: str) -> str:

@@ -45,17 +45,15 @@ def split_by_source(
     chosen: set[int] = set()
     too_large: list[list[int]] = []
     for position in shuffled(len(sources), f"split {seed}"):
+        group = groups[sources[position]]
         if len(chosen) == held_out:
             break
-        group = groups[sources[position]]
-        if usable(sources[position]):
-            if len(group) <= held_out - len(chosen):
-                chosen.update(group)
-            else:
-                too_large.append(group)
-    if len(chosen) < held_out and too_large:
-        smallest: list[int] = min(too_large, key=len)
-        chosen.update(smallest)
+        if len(chosen) + len(group) <= held_out and usable(sources[position]):
+            chosen.update(group)
+        elif usable(sources[position]):
+            too_large.append(group)
+    if len(chosen) < held_out:
+        chosen.update(*sorted(too_large, key=len)[:1])
     if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
         advice = "hold out fewer, or set" if held_out > 1 else "set"
         raise UserError(
@@ -78,10 +76,10 @@ def split_corpus(
     Raises:
         UserError: see `split_by_source`.
     """
-    splits = {"train": list(pairs)}
+    train = list(pairs)
+    splits = {}
     tenth = min(held_out, len(pairs) // 10)
     for name, count in (("valid", max(1, tenth)), ("test", tenth)):
         if name in missing and count:
-            train, splits[name] = split_by_source(splits["train"], held_out=count, seed=seed)
-            splits["train"] = train
-    return splits
+            train, splits[name] = split_by_source(train, held_out=count, seed=seed)
+    return {"train": train, **splits}

@@ -58,12 +58,10 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
                 what = f"{place}: broken {name} file ({error}); copy or download it again"
                 raise DataError(Problem("broken-archive", str(path), what=what)) from None
             break
-    other = next((name for name, magic in _UNSUPPORTED.items() if data.startswith(magic)), "")
-    if data[257:262] == b"ustar":
-        other = "tar archive"
-    if other:
-        what = f"{place}: a {other}, not a text file; unpack it, or save it as text"
-        raise DataError(Problem("other-archive", str(path), what=what))
+    for name, start_pattern in _UNSUPPORTED.items():
+        if re.match(start_pattern, data, re.DOTALL):
+            what = f"{place}: a {name}, not a text file; unpack it, or save it as text"
+            raise DataError(Problem("other-archive", str(path), what=what))
     return data
 
 
@@ -94,8 +92,10 @@ _COMPRESSED: dict[str, tuple[bytes | tuple[bytes, ...], Callable[[], Any]]] = {
         lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj(),
     ),
 }
-_UNSUPPORTED: dict[str, bytes | tuple[bytes, ...]] = {
-    "bzip2 file": tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)),
+# Name: a regular expression for the first bytes.
+_UNSUPPORTED = {
+    "tar archive": b".{257}ustar",
+    "bzip2 file": b"BZh[1-9]1AY&SY",
     "ZIP archive or office document": b"PK\3\4",
     "7z archive": b"7z\xbc\xaf\x27\x1c",
 }

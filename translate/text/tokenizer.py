@@ -134,11 +134,6 @@ class Tokenizer:
         return minimum
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Tokenizer:
-        """Inverse of `to_bytes`."""
-        return cls(data)
-
-    @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
         """Read a SentencePiece .model file; UserError names the file."""
         place = Path(path).expanduser().absolute()
