@@ -55,7 +55,8 @@ def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]
     data = settings.data
     if data.train is None:
         raise UsageError(f"{args.config}: data.train is not set: name the files to train on")
-    found = {
+    seed = settings.seed_everything
+    return {
         "files": {name: _sources(data[name]) for name in _SPLITS if data[name] is not None},
         "filters": Filters(**vars(data.filters)),
         "tokenizer": data.tokenizer,
@@ -63,10 +64,8 @@ def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]
         "held_out": data.held_out,
         "max_length": settings.model.max_length,
         "section": "data.",
+        "seed": seed if type(seed) is int else 1,  # not true or false
     }
-    if type(settings.seed_everything) is int:  # not true or false
-        found["seed"] = settings.seed_everything
-    return found
 
 
 def _sources(section: Any) -> Sources:
@@ -83,10 +82,9 @@ def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
     named = {"train": args.files, "valid": args.valid, "test": args.test}
     files = {name: _parallel_files(paths) for name, paths in named.items() if paths}
     for option, formats in _OPTIONS.items():
-        if (value := getattr(args, option)) is None:
-            continue
-        matching = [part for part in files.values() if part.given[0] in formats]
-        if not matching:
+        value = getattr(args, option)
+        matching = [part for part in files.values() if value and part.given[0] in formats]
+        if value and not matching:
             parser.error(f"--{option}: no file is a .{' or a .'.join(formats)}")
         for part in matching:
             setattr(part, option, tuple(value))
@@ -102,7 +100,8 @@ def _parallel_files(paths: Sequence[Path]) -> ParallelFiles:
     suffixes = [suffix.lower() for suffix in paths[0].suffixes]
     suffix = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
     name = next((name for name, known in _SUFFIXES.items() if suffix in known), "tsv")
-    return ParallelFiles(**{name: paths[0]})
+    settings: dict[str, Any] = {name: paths[0]}
+    return ParallelFiles(**settings)
 
 
 def _parser() -> Parser:
@@ -117,12 +116,12 @@ def _parser() -> Parser:
     for option, what in (("valid", "validation data"), ("test", "test data")):
         parser.add_argument(f"--{option}", nargs="+", metavar="FILE", type=file_path, help=what)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    names = ("SOURCE", "TARGET")
     for option, kind, what in (
         ("columns", int, "columns of a .tsv file, counted from 1 (default: 1 2)"),
         ("languages", str, "language codes of a .tmx file (default: en de)"),
         ("fields", str, "field names of a .jsonl or .parquet file (default: en de)"),
     ):
-        names = ("SOURCE", "TARGET")
         parser.add_argument(f"--{option}", nargs=2, type=kind, metavar=names, help=what)
     parser.add_options(
         {
