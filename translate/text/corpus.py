@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from translate.errors import UsageError
 from translate.text.filters import Filters, PairFilter
-from translate.text.formats import Row, aligned_rows, hub_rows, json_rows, parquet_rows, table_rows
+from translate.text.formats import Rows, aligned_rows, hub_rows, json_rows, parquet_rows, table_rows
 from translate.text.line_checks import LineChecker
 from translate.text.normalize import normalize
 from translate.text.problems import LeftOut, Problem, ProblemLog, excerpt
@@ -120,7 +120,7 @@ class ParallelFiles:
         files = [str(getattr(self, name)) for name in self.given]
         return files[0], files[-1]
 
-    def rows(self, setting: str, log: ProblemLog) -> Iterator[Row]:
+    def rows(self, setting: str, log: ProblemLog) -> Rows:
         """Return (line, source, target) of each row, blank ones too; problems go to `log`.
 
         Raises:
@@ -169,7 +169,7 @@ class ParallelFiles:
 Sources = ParallelFiles | list[ParallelFiles]
 
 # The formats with both languages in one file, and the functions that read them.
-_READERS: dict[str, Callable[..., Iterator[Row]]] = {
+_READERS: dict[str, Callable[..., Rows]] = {
     "tsv": table_rows,
     "tmx": tmx_rows,
     "jsonl": json_rows,

@@ -18,7 +18,7 @@ from translate.text.normalize import normalize
 from translate.text.problems import DataError, Problem, ProblemLog
 from translate.text.text_files import open_error, read_lines
 
-Row = tuple[int, str, str]
+Rows = Iterator[tuple[int, str, str]]
 Fields = tuple[str, str]
 Record = dict[str, Any] | None
 
@@ -26,7 +26,7 @@ Record = dict[str, Any] | None
 # Text
 
 
-def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Iterator[Row]:
+def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Rows:
     """Yield line n of one file with line n of the other.
 
     Args:
@@ -54,9 +54,7 @@ def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> It
     yield from zip(range(1, common + 1), *sides, strict=False)
 
 
-def table_rows(
-    path: Path, columns: tuple[int, int], setting: str, log: ProblemLog
-) -> Iterator[Row]:
+def table_rows(path: Path, columns: tuple[int, int], setting: str, log: ProblemLog) -> Rows:
     """Yield two columns, counted from 1, of a file whose columns are separated by tabs.
 
     Quotes have no meaning. Rows with too few columns, or more than most rows, are left out: a tab
@@ -92,7 +90,7 @@ def table_rows(
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-def json_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Iterator[Row]:
+def json_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Rows:
     """Yield the fields of one JSON object per line; a blank line is a blank row.
 
     Raises:
@@ -120,7 +118,7 @@ def _parse_json(line: str, path: Path, number: int) -> Record:
     raise DataError(Problem("broken-format", str(path), number, what=what, todo=todo))
 
 
-def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Iterator[Row]:
+def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Rows:
     """Yield the rows of a Parquet file, read with the `datasets` library.
 
     Raises:
@@ -136,7 +134,7 @@ def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> I
 
 def hub_rows(
     name: str, subset: str | None, split: str, fields: Fields, setting: str, log: ProblemLog
-) -> Iterator[Row]:
+) -> Rows:
     """Yield the rows of a dataset on the Hugging Face hub; the library caches its download.
 
     Raises:
@@ -159,9 +157,7 @@ def _load(name: str, setting: str, *args: str | None, **options: Any) -> Iterato
         raise UserError(f"cannot read {name}: {reason}; set {setting}") from None
 
 
-def _record_rows(
-    records: Iterable[Record], file: str, fields: Fields, log: ProblemLog
-) -> Iterator[Row]:
+def _record_rows(records: Iterable[Record], file: str, fields: Fields, log: ProblemLog) -> Rows:
     """Yield the two fields of each record; None is a blank row."""
     for number, record in enumerate(records, 1):
         if record is None:

@@ -31,19 +31,14 @@ _TRANSLATE_LINE = "translate the line, or remove it from both sides"
 
 KINDS = {
     # Files
-    "missing-file": Kind(UNSAFE),
-    "folder": Kind(UNSAFE),
-    "unreadable": Kind(UNSAFE),
-    "broken-archive": Kind(UNSAFE),
-    "other-archive": Kind(UNSAFE),
-    "broken-format": Kind(UNSAFE),
+    **dict.fromkeys(("missing-file", "folder", "unreadable"), Kind(UNSAFE)),
+    **dict.fromkeys(("broken-archive", "other-archive", "broken-format"), Kind(UNSAFE)),
     "utf-16": Kind(UNSAFE, todo="convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"),
     "utf-32": Kind(UNSAFE, todo="convert the file: iconv -f UTF-32 -t UTF-8 OLD > NEW"),
     "nul-byte": Kind(UNSAFE, todo="convert the file to UTF-8, or remove the line"),
     "not-utf-8": Kind(UNSAFE, todo="if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW"),
     "cr-line-ends": Kind(UNSAFE, todo="convert the file: tr '\\r' '\\n' < OLD > NEW"),
     "unequal-counts": Kind(UNSAFE, todo="line n of one must translate line n of the other"),
-    "no-pairs": Kind(UNSAFE),
     "mixed-line-ends": Kind(NOTE, "some lines end in CRLF and some in LF", "both are understood"),
     "byte-order-mark": Kind(NOTE, "a byte order mark before the first word", "it is removed"),
     # Characters
@@ -62,8 +57,7 @@ KINDS = {
         WARNING, "a tokenizer's control symbol", "it is read as letters; use the untokenized text"
     ),
     # Pairs that are left out
-    "blank-both": Kind(NOTE),
-    "blank-end": Kind(NOTE),
+    **dict.fromkeys(("blank-both", "blank-end"), Kind(NOTE)),
     "blank-source": Kind(WARNING, todo=_TRANSLATE_LINE),
     "blank-target": Kind(WARNING, todo=_TRANSLATE_LINE),
     "few-columns": Kind(WARNING, todo="separate columns by tabs; name those of both languages"),
@@ -87,8 +81,7 @@ KINDS = {
     "unknown-characters": Kind(WARNING, todo="the model cannot translate them"),
     "too-long": Kind(WARNING, todo="fit leaves them out; split the sentences or raise max_length"),
     "long-line": Kind(WARNING, todo="no tokenizer is trained on such lines; split them"),
-    "too-few-to-split": Kind(UNSAFE),
-    "vocabulary": Kind(UNSAFE),
+    **dict.fromkeys(("no-pairs", "too-few-to-split", "vocabulary"), Kind(UNSAFE)),
 }
 
 
