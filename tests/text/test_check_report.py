@@ -1,4 +1,4 @@
-"""The doctor names what is wrong, by kind and line; `fit` refuses exactly what it calls unsafe."""
+"""Problems are reported by kind and line; `fit` refuses exactly the data with unsafe ones."""
 
 from __future__ import annotations
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from translate.text.corpus import Corpus, Pair, ParallelFiles, characters, read_corpus
+from translate.text.corpus import Corpus, Pair, Sources, characters, read_corpus
 from translate.text.corpus_checks import check_corpora, unknown_characters
 from translate.text.filters import Filters
 from translate.text.problems import SEVERITIES, UNSAFE, Problem, ProblemLog
 from translate.text.split import split_corpus
 from translate.text.tokenizer import MAX_BYTES, Tokenizer
 
-SAMPLE = 50_000  # pairs on which pieces are counted and a vocabulary is trained
-_LONGEST_TEXTS = 100  # the longest sentence in pieces is looked for among the longest in characters
-_ENOUGH_TO_SPLIT = 20_000  # pairs of which some can surely be held out
-_COMMON_DUPLICATES = 0.05  # a share that every corpus has: people say "Thank you." often
+SAMPLE = 50_000  # number of pairs on which pieces are counted and a vocabulary is trained
+_LONGEST_TEXTS = 100  # pieces are counted in this many of the sentences with most characters
+_ENOUGH_TO_SPLIT = 20_000  # from so many pairs, some can always be held out
+_COMMON_DUPLICATES = 0.05  # a normal share of duplicates: people say "Thank you." often
 
 
 @dataclass
@@ -27,9 +27,9 @@ class Split:
     Args:
         pairs: number of pairs.
         left_out: number of pairs left out, by kind.
-        source: pieces per source sentence, bos or eos counted: "median", "percentile_99" and
-            "longest"; None if not counted.
-        target: the same of the target sentences.
+        source: pieces per source sentence, including eos: "median", "percentile_99" and "longest";
+            None if they were not counted.
+        target: the same for the target sentences.
         too_long: number of pairs longer than the limit on either side.
         unknown: share of characters that train does not have.
     """
@@ -49,8 +49,8 @@ class Report:
     Args:
         problems: the worst first.
         pieces: size of the vocabulary with which lengths were counted.
-        smallest: pieces that a vocabulary of the training text needs at least; 0 if not tried.
-        largest: pieces that such a vocabulary can have; 0 if not tried.
+        smallest: size of the smallest vocabulary that fits the training text; 0 if not tried.
+        largest: size of the largest such vocabulary; 0 if not tried.
         sampled: whether `largest`, and the median and 99 % of lengths, come from a sample.
     """
 
@@ -68,7 +68,7 @@ class Report:
 
 
 def check_files(
-    files: Mapping[str, ParallelFiles | list[ParallelFiles]],
+    files: Mapping[str, Sources],
     *,
     filters: Filters = Filters(),  # noqa: B008 (frozen)
     tokenizer: Path | None = None,
@@ -80,17 +80,17 @@ def check_files(
 ) -> Report:
     """Read "train" and, where given, "valid" and "test", and report what is wrong.
 
-    Unsafe is what `fit` refuses, and in "test" what `translate test` refuses.
+    A problem is unsafe if `fit` refuses the data, or in "test", if `translate test` does.
 
     Args:
         files: the files of each split, "train" first.
         filters: which training pairs are left out, as in `fit`.
         tokenizer: a SentencePiece .model that counts pieces; by default a vocabulary is trained on
             (a sample of) train.
-        vocab_size: pieces of that vocabulary.
-        max_length: pieces that a sentence may have, bos or eos counted.
-        held_out: pairs that are held out for each of "valid" and "test", as in `fit`.
-        seed: decides which pairs are held out; `fit` too uses 1 by default.
+        vocab_size: size of that vocabulary.
+        max_length: maximum number of pieces in a sentence, including bos or eos.
+        held_out: number of pairs to hold out for each of "valid" and "test", as in `fit`.
+        seed: decides which pairs are held out; the default is that of `fit`.
         section: section of a config file that names the files ("data."), for messages only.
 
     Raises:
@@ -139,7 +139,7 @@ def check_files(
 def _vocabulary(
     path: Path | None, pairs: Sequence[Pair], vocab_size: int, report: Report
 ) -> Tokenizer:
-    """Return a tokenizer and write sizes into `report`; without `path` it is trained on pairs."""
+    """Return a tokenizer, trained on `pairs` unless `path` names one; write sizes to `report`."""
     if path is not None:
         tokenizer = Tokenizer.load(path)
     else:
@@ -166,7 +166,7 @@ def _measure(
     """Write the lengths of `corpus` into `split` and yield problems of long sentences.
 
     Args:
-        uses: which pairs `fit` needs for what; it is unsafe if all pairs of a use are too long.
+        uses: the pairs that `fit` needs, by purpose; unsafe if all pairs for one are too long.
     """
     if not corpus.pairs:
         return

@@ -19,7 +19,7 @@ from translate.text.tmx import tmx_rows
 
 
 class Pair(NamedTuple):
-    """A source sentence and its translation, as they stand in the file."""
+    """A source sentence and its translation, not normalised."""
 
     source: str
     target: str
@@ -30,7 +30,7 @@ class Corpus:
     """Sentence pairs in the order of the files, and where each of them comes from.
 
     Args:
-        pairs: the text as it stands in the files.
+        pairs: the text of the files, not normalised.
         lines: for each pair, its line in its file (or in both, if source and target have one each).
         starts: for each source of pairs, the index of its first pair, and the names of its files.
         left_out: what was left out, one entry per reason.
@@ -71,8 +71,8 @@ def characters(pairs: Iterable[Pair]) -> set[str]:
 class ParallelFiles:
     """The files of parallel text: `source` and `target` line by line, or one of the other formats.
 
-    Files may be plain or compressed (gzip, xz, zstandard), with any name. Text is UTF-8; XML names
-    its own encoding.
+    Files may be plain or compressed (gzip, xz, zstandard), with any name. Text is UTF-8; XML files
+    declare their encoding.
 
     Args:
         source: file with one source sentence per line.

@@ -42,7 +42,9 @@ def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
             if start < len(corpus.pairs) and look_like_headings(corpus.pairs[start]):
                 yield corpus.problem("headings", [start])
     for (name, first), (_, second) in combinations(corpora.items(), 2):
-        yield from _overlap(name, first, second)
+        if indices := _overlap(first, second):
+            what = f"a source sentence that {name} has too, case and spaces aside"
+            yield second.problem("overlap", indices, what=what)
     train, *others = corpora.values()
     known = characters(train.pairs) if others else set()
     for corpus in others:
@@ -74,19 +76,18 @@ def _clearly(language: str, other: str, texts: Iterable[str]) -> bool:
     return len(found) >= _STOP_WORDS and sum(found) >= 4 * others
 
 
-def _overlap(name: str, first: Corpus, second: Corpus) -> Iterator[Problem]:
+def _overlap(first: Corpus, second: Corpus) -> list[int]:
+    """Return the indices of the pairs in `second` whose source sentence `first` has too."""
     folded = [fold(pair.source) for pair in second.pairs]
     shared = set(folded).intersection(fold(pair.source) for pair in first.pairs)
-    indices = [index for index, source in enumerate(folded) if source in shared]
-    if indices:
-        what = f"a source sentence that {name} has too, case and spaces aside"
-        yield second.problem("overlap", indices, what=what)
+    return [index for index, source in enumerate(folded) if source in shared]
 
 
 def unknown_characters(corpus: Corpus, known: set[str]) -> tuple[float, Problem | None]:
-    """Return the share of characters that are not in `known`, those of train, and the problem.
+    """Return the share of characters that are not in `known`, and the problem if there are any.
 
-    Without known characters there is no training text to compare with: the share is 0.
+    Args:
+        known: the characters of train. If there are none, the share is 0.
     """
     unknown: Counter[str] = Counter()
     total = 0

@@ -86,7 +86,7 @@ def table_rows(path: Path, columns: tuple[int, int], setting: str, log: ProblemL
 
 # Records with named fields
 
-# Escapes such as "\\u0000" can spell what no UTF-8 text has: NUL and lone surrogates.
+# JSON escapes such as "\\u0000" can produce characters that text files may not contain.
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 

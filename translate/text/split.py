@@ -1,4 +1,4 @@
-"""Split a corpus into train, valid and test so that no source sentence is on two sides."""
+"""Split a corpus into train, valid and test so that no two share a source sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def split_by_source(
     pairs, or a few more if the groups of equal sources do not add up to exactly that.
 
     Raises:
-        UserError: too few pairs to hold out so many and keep something to train on.
+        UserError: too few pairs to hold out `held_out` and keep at least one for training.
     """
     groups: dict[str, list[int]] = {}
     for index, pair in enumerate(pairs):

@@ -102,10 +102,10 @@ _UNSUPPORTED = {
 
 
 def _decompress(data: bytes, new_stream: Callable[[], Any]) -> bytes:
-    """Decompress all streams that stand one after the other in `data`.
+    """Decompress all streams of `data`, one after the other.
 
-    The one-call functions of the libraries ignore a damaged stream after the first one. In chunks,
-    because `unused_data` is a copy of all that follows a stream.
+    `lzma.decompress` and others ignore a damaged stream after the first one. The data is passed in
+    chunks, because `unused_data` is a copy of everything that follows a stream.
     """
     parts = []
     stream = new_stream()
@@ -123,7 +123,7 @@ def _decompress(data: bytes, new_stream: Callable[[], Any]) -> bytes:
 
 # UTF-8
 
-# Byte order marks. That of UTF-32 begins like that of UTF-16, so it comes first.
+# Byte order marks. UTF-32 comes first, because its mark begins like that of UTF-16.
 _WIDE = {
     "utf-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff"),
     "utf-16": (b"\xff\xfe", b"\xfe\xff"),
@@ -131,7 +131,7 @@ _WIDE = {
 
 
 def _decode(data: bytes, path: str | Path, log: ProblemLog) -> str:
-    """Decode UTF-8 without its broken bytes; what is wrong with the bytes goes to `log`."""
+    """Decode UTF-8, leaving out invalid bytes; add problems to `log`."""
 
     def found(kind: str, offset: int, what: str = "", count: int = 1) -> None:
         line = data.count(b"\n", 0, offset) + 1
