@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,11 +104,13 @@ def check_files(
         setting = section and section + name
         corpus = read_corpus(sources, setting, filters if name == "train" else None, strict=False)
         corpora[name] = corpus
-        splits[name] = Split(len(corpus.pairs), {left.kind: left.count for left in corpus.left_out})
         log.add(*corpus.problems)
+        left_out: Counter[str] = Counter()
         for left in corpus.left_out:
+            left_out[left.kind] += left.count  # several reasons may have the same kind
             if left.kind != "duplicate" or left.count > _COMMON_DUPLICATES * len(corpus.pairs):
-                log.add(Problem(**vars(left)))
+                log.add(Problem(**vars(left)))  # not a LeftOut, which `str` describes for `fit`
+        splits[name] = Split(len(corpus.pairs), dict(left_out))
     log.add(*check_corpora(corpora))
     sampled = any(len(corpus.pairs) > SAMPLE for corpus in corpora.values())
     report = Report(splits, max_length, sampled=sampled)
