@@ -11,10 +11,16 @@ Face's MarianMTModel, CTranslate2), in pinned versions, into an environment of t
 the value of every round to a JSON file. All contestants have the same shape, data, batch size and
 number of threads, and take turns; a ratio is the median of the rounds' ratios.
 
+  training   `translate fit` and the peers, target tokens per second
+  decoding   1,000 sentences, 128 at a time, and some sentences one at a time
+  process    `translate decode` and `translate fit` from start to first result; a million pairs
+  costs      speed and RAM of training against the sentence length, also as costs.png
+  profile    the operations that take most of a training step, as torch.profiler counts them
+
 --against measures this checkout and another checkout of this project in turns, without the peers:
-`translate fit` with AdamW and with Muon (training), 128 sentences at a time and one at a time
-(decoding), a whole `translate decode` and `translate --help` (process). The other checkout trains
-the model for decoding, because new versions read the checkpoints of older ones.
+`translate fit` with AdamW and with Muon (training), decoding, a whole `translate decode` and
+`translate --help` (process). The other checkout trains the model for decoding, because new
+versions read the checkpoints of older ones.
 """
 
 from __future__ import annotations
@@ -23,26 +29,26 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import checkouts, cost_curves, decoding, startup, step_profile, training
+from benchmarks import checkouts, cost_curves, decoding, startup, training
 from benchmarks.corpus import MULTI30K, prepare
 from benchmarks.options import ROOT, BenchmarkError, Options, say
 from benchmarks.report import machine, table, usable_cores
 
-# Modules with `ROUNDS`, `QUICK_ROUNDS` and `measure(options, rounds)`, which returns "figures",
-# rows of the table, or "text"; everything goes into the JSON file.
+# Part -> what measures it, its rounds, its rounds with --quick. The result goes into the JSON file;
+# its "figures" are rows of the table, its "text" is printed after the table.
 PARTS = {
-    "training": training,
-    "decoding": decoding,
-    "process": startup,
-    "costs": cost_curves,
-    "profile": step_profile,
+    "training": (training.measure, 5, 1),
+    "decoding": (decoding.measure, 7, 1),
+    "process": (startup.measure, 7, 2),
+    "costs": (cost_curves.measure, 1, 1),
+    "profile": (cost_curves.profile, 1, 1),
 }
-SLOW = ("costs",)  # not with --quick, unless --only names it
+AGAINST = (checkouts.measure, 7, 1)
 
 
 def parse(argv: Sequence[str] | None = None) -> tuple[Options, int | None, Path]:
@@ -50,40 +56,32 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, int | None, Path]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    cores = usable_cores()
+    work, cores = ROOT / ".benchmark", usable_cores()
+    multi30k = "has train, val and test_2016_flickr, each .en.gz and .de.gz; default: data/tiny"
+    model = "decode with this model, trained with --model.norm post; default: train one"
+    archives = (f"{name}.{side}.gz" for name in MULTI30K.values() for side in ("en", "de"))
+    checkout = _folder_with("translate/__init__.py")
     add = parser.add_argument
-    add("--quick", action="store_true", help=f"few steps and rounds; without {', '.join(SLOW)}")
-    add("--only", metavar="PARTS",
-        help=f"what to measure, separated by commas: {', '.join(PARTS)}; default: everything; "
-        f"with --against: {', '.join(checkouts.PARTS)}")  # fmt: skip
-    add("--threads", type=_positive, default=cores, metavar="N",
-        help=f"threads of each contestant; default: the cores of this machine ({cores})")  # fmt: skip
-    add("--rounds", type=_positive, metavar="N",
-        help="how often everything is measured; default: 1 to 7, depending on the part")  # fmt: skip
-    add("--multi30k", type=_multi30k, metavar="FOLDER",
-        help="a folder with train, val and test_2016_flickr, each .en.gz and .de.gz; "
-        "default: the corpus data/tiny")  # fmt: skip
-    add("--checkpoint", type=_file, metavar="FILE",
-        help="a model to decode with, trained with --model.norm post; default: train one")  # fmt: skip
-    add("--against", type=_checkout, metavar="FOLDER",
-        help="another checkout of this project to compare with, instead of the peers")  # fmt: skip
-    add("--work", type=Path, default=ROOT / ".benchmark", metavar="FOLDER",
-        help="the folder that everything is written into; default: .benchmark")  # fmt: skip
-    add("--output", type=Path, metavar="FILE",
-        help="the JSON file; default: benchmark.json in the --work folder")  # fmt: skip
+    add("--quick", action="store_true", help="few steps and rounds, without the costs")
+    add("--only", metavar="PARTS", help="parts to run, separated by commas; default: all")
+    add("--threads", type=_positive, default=cores, metavar="N", help="default: all cores")
+    add("--rounds", type=_positive, metavar="N", help="of each part; default: 1 to 7")
+    add("--multi30k", type=_folder_with(*archives), metavar="FOLDER", help=multi30k)
+    add("--checkpoint", type=_file, metavar="FILE", help=model)
+    add("--against", type=checkout, metavar="FOLDER", help="another checkout of this project")
+    add("--work", type=Path, default=work, metavar="FOLDER", help="default: .benchmark")
+    add("--output", type=Path, metavar="FILE", help="JSON; default: benchmark.json in --work")
     args = parser.parse_args(argv)
     known = checkouts.PARTS if args.against else tuple(PARTS)
-    parts = tuple(name for name in known if not (args.quick and name in SLOW))
+    parts = tuple(name for name in known if not (args.quick and name == "costs"))
     if args.only is not None:
         parts = tuple(args.only.split(","))
     if unknown := [name for name in parts if name not in known]:
         parser.error(f"no such part: {', '.join(unknown)}; expected {', '.join(known)}")
-    work = args.work.resolve()
-    options = Options(
-        quick=args.quick, threads=args.threads, multi30k=args.multi30k,
-        checkpoint=args.checkpoint, against=args.against, parts=parts, work=work,
-    )  # fmt: skip
-    return options, args.rounds, args.output or work / "benchmark.json"
+    names = ("quick", "threads", "multi30k", "checkpoint", "against")
+    given = {name: getattr(args, name) for name in names}
+    options = Options(**given, parts=parts, work=args.work.resolve())
+    return options, args.rounds, args.output or options.work / "benchmark.json"
 
 
 def _positive(text: str) -> int:
@@ -92,48 +90,39 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _existing(text: str, *names: str) -> Path:
-    for name in names:
-        if not Path(text, name).is_file():
-            raise argparse.ArgumentTypeError(f"no file {name} in {text!r}")
-    return Path(text).resolve()
-
-
-def _multi30k(text: str) -> Path:
-    return _existing(
-        text, *(f"{name}.{side}.gz" for name in MULTI30K.values() for side in ("en", "de"))
-    )
-
-
-def _checkout(text: str) -> Path:
-    return _existing(text, "translate/__init__.py")
-
-
 def _file(text: str) -> Path:
     if not Path(text).is_file():
         raise argparse.ArgumentTypeError(f"no file {text!r}")
     return Path(text).resolve()
 
 
+def _folder_with(*names: str) -> Callable[[str], Path]:
+    def check(text: str) -> Path:
+        for name in names:
+            _file(f"{text}/{name}")
+        return Path(text).resolve()
+
+    return check
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure all parts; return 0 if everything was measured and 1 if something failed."""
     options, rounds, output = parse(argv)
     options.work.mkdir(parents=True, exist_ok=True)
+    sys.path.insert(0, str(ROOT))  # the package of this checkout, not an installed one
+    from translate.errors import UserError
+
     started = time.monotonic()
-    modules = (
-        {"checkouts": checkouts}
-        if options.against
-        else {name: PARTS[name] for name in options.parts}
-    )
+    chosen = {"against": AGAINST} if options.against else {p: PARTS[p] for p in options.parts}
     parts: dict[str, dict[str, Any]] = {}
     results = {"machine": machine(options), "options": asdict(options), "parts": parts}
     try:
         results["corpus"] = prepare(options).description
-        for name, module in modules.items():
+        for name, (measure, full, quick) in chosen.items():
             say(f"{name}, after {(time.monotonic() - started) / 60:.0f} minutes")
             try:
-                default = module.QUICK_ROUNDS if options.quick else module.ROUNDS
-                parts[name] = module.measure(options, rounds or default)
+                default = quick if options.quick else full
+                parts[name] = measure(options, rounds or default)
             except BenchmarkError as error:
                 parts[name] = {"error": str(error)}
                 say(f"{name}: {error}")
@@ -142,10 +131,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return 130
-    print(results["machine"], results["corpus"], "", table(parts), sep="\n")
-    for part in parts.values():
-        if "text" in part:
-            print("", part["text"], sep="\n")
+    except UserError as error:  # the corpus, the checkpoint
+        say(str(error))
+        return 1
+    texts = [part["text"] for part in parts.values() if "text" in part]
+    print(results["machine"], results["corpus"], "", table(parts), "", *texts, sep="\n")
     say(f"the values of all rounds are in {output}")
     rows = [row for part in parts.values() for row in part.get("figures", [])]
     return int(any("error" in part for part in parts.values()) or any(row["error"] for row in rows))

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from pronouns import correct_by_distance
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from translate.training.silence import silence_lightning
 
 from ablation.variants import MODELS
 from translate.decoding.translator import Translator
@@ -24,6 +23,7 @@ from translate.model.transformer import Transformer, TransformerConfig
 from translate.training.batching import Batch, collate
 from translate.training.cli import TranslationCLI
 from translate.training.module import TranslationModule
+from translate.training.silence import silence_lightning
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs/ablation"
 TAGS = ("train/nll", "val/nll", "val/bleu")

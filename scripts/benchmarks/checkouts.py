@@ -21,7 +21,6 @@ from benchmarks.startup import UNITS as SECONDS
 from benchmarks.training import UNITS as SPEED
 from benchmarks.training import fit_speed
 
-ROUNDS, QUICK_ROUNDS = 7, 1
 OTHER = "the other checkout"
 PARTS = ("training", "decoding", "process")
 
@@ -36,8 +35,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     rows, result = [], {}
     if "training" in options.parts:
         for optimizer in ("adamw", "muon"):
-            model = {"optimizer": optimizer}
-            speeds = both(lambda path, model=model: fit_speed(options, path, model))
+            speeds = both(partial(fit_speed, options, optimizer=optimizer))
             rows += figures(f"fit, {optimizer}", SPEED, *interleave(speeds, rounds))
     if "decoding" in options.parts:
         result = finish(*interleave(both(partial(translate, options)), rounds))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from benchmarks.options import ROOT, SEED, TOKENS_PER_SIDE, BenchmarkError, Options
-
-if TYPE_CHECKING:
-    from translate.training.batching import Batch
 
 TINY = ROOT / "data" / "tiny"
 MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
@@ -42,9 +39,9 @@ def prepare(options: Options) -> Corpus:
 
     pairs = {}
     for part, name in MULTI30K.items():
-        files = [TINY / f"{part}.{language}" for language in ("en", "de")]
-        if options.multi30k:
-            files = [options.multi30k / f"{name}.{language}.gz" for language in ("en", "de")]
+        stem = f"{options.multi30k}/{name}" if options.multi30k else f"{TINY}/{part}"
+        suffix = ".gz" if options.multi30k else ""
+        files = [Path(f"{stem}.{language}{suffix}") for language in ("en", "de")]
         read = ParallelFiles(*files).read().pairs
         pairs[part] = [(normalize(source), normalize(target)) for source, target in read]
     tokenizer, _ = Tokenizer.train(
@@ -54,8 +51,7 @@ def prepare(options: Options) -> Corpus:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "tokenizer.model"
     file.write_bytes(tokenizer.to_bytes())
-    test = [source for source, _ in pairs["test"]]
-    test = (test * -(-TEST_SENTENCES // len(test)))[:TEST_SENTENCES]
+    test = islice(cycle(source for source, _ in pairs["test"]), TEST_SENTENCES)
     name = "Multi30k" if options.multi30k else f"data/tiny, repeated {REPEAT_TINY} times"
     repeats = 1 if options.multi30k else REPEAT_TINY
     return Corpus(
@@ -74,7 +70,7 @@ def _write_pairs(folder: Path, name: str, pairs: Sequence[tuple[str, str]]) -> t
     return _write_lines(source, sources), _write_lines(target, targets)
 
 
-def _write_lines(file: Path, lines: Sequence[str]) -> Path:
+def _write_lines(file: Path, lines: Iterable[str]) -> Path:
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
@@ -84,14 +80,14 @@ def read_lines(file: str | Path) -> list[str]:
     return Path(file).read_text("utf-8").removesuffix("\n").split("\n")
 
 
-def batches(files: Sequence[str | Path], tokenizer_file: str | Path) -> Iterator[Batch]:
-    """Read and encode the pairs of two files; yield the batches of this program's first epoch."""
-    from translate.text.corpus import ParallelFiles
+def batches(files: Sequence[Path], tokenizer_file: Path, repeat: int = 1) -> Iterator[Any]:
+    """Read the pairs of two files `repeat` times and encode them; yield the batches of an epoch."""
+    from translate.text.corpus import ParallelFiles, read_corpus
     from translate.text.tokenizer import Tokenizer
     from translate.training.batching import TokenBatchSampler, collate, encode_pairs
 
-    tokenizer = Tokenizer.load(Path(tokenizer_file))
-    examples = encode_pairs(tokenizer, ParallelFiles(*map(Path, files)).read().pairs)
+    tokenizer = Tokenizer.load(tokenizer_file)
+    examples = encode_pairs(tokenizer, read_corpus([ParallelFiles(*files)] * repeat).pairs)
     lengths = [example.lengths for example in examples]
     ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
     for positions in TokenBatchSampler(lengths, max_tokens=2 * TOKENS_PER_SIDE, seed=SEED):
@@ -99,11 +95,7 @@ def batches(files: Sequence[str | Path], tokenizer_file: str | Path) -> Iterator
 
 
 def save_batches(corpus: Corpus, file: Path, count: int) -> None:
-    """Write the first batches: src (B, S), tgt_in and tgt_out (B, T), int64, padded with 0.
-
-    Raises:
-        BenchmarkError: an epoch with fewer batches.
-    """
+    """Write the first batches: src (B, S), tgt_in and tgt_out (B, T), int64, padded with 0."""
     import torch
 
     first = list(islice(batches(corpus.train, corpus.tokenizer), count))

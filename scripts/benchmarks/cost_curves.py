@@ -1,13 +1,12 @@
 """Cost curves: speed and RAM of a training step against the sentence length.
 
-The RAM of explicit attention grows with the square of the length; fused attention never builds
-the matrix of scores. Each point is measured in a process of its own. The speed is that of batches
-with equally many tokens. The RAM is what a step with few sentences adds to the model's own; there,
-the allocator returns everything at once (glibc only), because what it keeps would blur the curve.
+All batches have equally many tokens. With explicit attention, the matrices of scores grow with the
+length; fused attention never builds them. Each point is measured in a process of its own.
 """
 
 from __future__ import annotations
 
+import statistics
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,20 +15,21 @@ from benchmarks.child_processes import measure_in_child
 from benchmarks.options import TOKENS_PER_SIDE, Options
 from benchmarks.rounds import Measure, figures, interleave
 
-ROUNDS, QUICK_ROUNDS = 1, 1
 LENGTHS, QUICK_LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024), (16, 128, 512)
-SENTENCES = 4  # in the batches whose RAM is measured
 FUSED, EXPLICIT = "fused attention", "explicit attention"
-EXPLICIT_UP_TO = {FUSED: 0, EXPLICIT: max(LENGTHS)}
-UNITS = {"speed": "target tokens/s", "peak": f"MiB, {SENTENCES} sentences (less is better)"}
+ATTENTION = {FUSED: {"explicit_up_to": 0}, EXPLICIT: {"explicit_up_to": max(LENGTHS)}}
+UNITS = {"speed": "target tokens/s", "peak": "MiB of RAM at most (less is better)"}
 
 
 def measure(options: Options, rounds: int) -> dict[str, Any]:
     """Measure both kinds of attention in turns; draw costs.png into the work folder."""
     rows = []
     for length in QUICK_LENGTHS if options.quick else LENGTHS:
+        batch = {"rows": TOKENS_PER_SIDE // length, "length": length}
+        batch |= {"warmup": 1, "steps": 1 if options.quick else 5}
         contestants: dict[str, Measure] = {
-            name: partial(_costs, options, length, limit) for name, limit in EXPLICIT_UP_TO.items()
+            name: partial(measure_in_child, "training_step", {**batch, **attention}, options)
+            for name, attention in ATTENTION.items()
         }
         measured = interleave(contestants, rounds)
         contest = f"training step, {length} pieces"
@@ -39,35 +39,28 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     return {"figures": rows}
 
 
-def _costs(options: Options, length: int, explicit_up_to: int) -> dict[str, float]:
-    shape = {"length": length, "explicit_up_to": explicit_up_to, "warmup": 1}
-    speed = {**shape, "rows": TOKENS_PER_SIDE // length, "steps": 1 if options.quick else 5}
-    peak = {**shape, "rows": SENTENCES, "steps": 1}
-    return_at_once = {"MALLOC_MMAP_THRESHOLD_": "65536"}
-    return {
-        "speed": measure_in_child("training_step", speed, options)["speed"],
-        "peak": measure_in_child("training_step", peak, options, variables=return_at_once)["peak"],
-    }
-
-
 def draw(rows: list[dict[str, Any]], file: Path) -> None:
     """Draw the speed and the RAM of each kind of attention against the sentence length."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for panel, unit in zip(panels, UNITS.values(), strict=True):
-        panel.set(xscale="log", yscale="log", xlabel="sentence length in pieces", ylabel=unit)
-        panel.grid(alpha=0.3)
-        for name in EXPLICIT_UP_TO:
-            points = [
-                (row["length"], row["median"])
-                for row in rows
-                if (row["contestant"], row["unit"]) == (name, unit) and "median" in row
-            ]
-            panel.plot(*zip(*points, strict=True), marker=".", label=name)
-    panels[0].legend()
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    for panel, unit in zip(figure.subplots(1, 2), UNITS.values(), strict=True):
+        panel.set(xscale="log", xlabel="sentence length in pieces", ylabel=unit)
+        for name in ATTENTION:
+            curve = [row for row in rows if (row["contestant"], row["unit"]) == (name, unit)]
+            curve = [row for row in curve if row["values"]]
+            values = [statistics.median(row["values"]) for row in curve]
+            lengths = [row["length"] for row in curve]
+            panel.plot(lengths, values, marker=".", label=name)
+            panel.set_xticks(lengths, labels=lengths, minor=False)
+        panel.minorticks_off()
+        panel.set_ylim(bottom=0)
+        panel.legend()
     figure.savefig(file, dpi=110)
-    pyplot.close(figure)
+
+
+def profile(options: Options, rounds: int) -> dict[str, Any]:
+    """Profile `rounds` times ten steps; sentences of 16 pieces are about the mean of Multi30k."""
+    batch = {"rows": TOKENS_PER_SIDE // 16, "length": 16}
+    settings = {**batch, "profile": True, "warmup": 2, "steps": 10 * rounds}
+    return {"text": measure_in_child("training_step", settings, options)["table"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -16,9 +15,10 @@ from benchmarks.options import OURS, ROOT, Options, say
 from benchmarks.peers import peer_python
 from benchmarks.rounds import Measure, Results, figures, interleave
 
-ROUNDS, QUICK_ROUNDS = 7, 1
-MAX_NEW = 80  # pieces; a multiple of a long translation, so that each output ends by itself
-MAX_NEW_QUICK = 24  # a model after a short training may never end a translation
+# Batch size 128. At most 80 pieces are a multiple of a long translation, so each one ends by
+# itself; a model after a short training may never end a translation.
+SIZE = {"batch_size": 128, "count": 1000, "singles": 50, "max_new": 80}
+QUICK_SIZE = {"batch_size": 128, "count": 256, "singles": 10, "max_new": 24}
 UNITS = {
     "batch": "output tokens/s, 128 at a time",
     "single": "ms per token, one at a time (less is better)",
@@ -27,55 +27,44 @@ UNITS = {
 
 def measure(options: Options, rounds: int) -> dict[str, Any]:
     """Measure all engines in turns."""
-    folder, threads = options.work / "data", options.threads
-    files = {"weights": folder / "weights.pt", "tokenizer": folder / "decoding.model"}
+    folder = options.work / "data"
     folder.mkdir(parents=True, exist_ok=True)
+    files = {"weights": folder / "weights.pt", "tokenizer": folder / "decoding.model"}
     export(train_checkpoint(options), files["weights"], files["tokenizer"])
     marian = {"engine": "marian", **files}
-    ctranslate2 = {"engine": "ctranslate2", "folder": options.work / "ctranslate2", **files}
-    float32 = {**ctranslate2, "compute_type": "float32"}
-    per_thread = {"batches": threads, "threads": 1}
-    engines = {
-        "MarianMTModel": marian,
-        "MarianMTModel, one thread": {**marian, "threads": 1},
-        "CTranslate2 float32, one batch per thread": {**float32, **per_thread},
-        "CTranslate2 float32, all threads on one batch": {**float32, "batches": 1},
-        "CTranslate2 int8, one batch per thread": {
-            **ctranslate2, "compute_type": "int8", **per_thread
-        },
-    }  # fmt: skip
-    contestants: dict[str, Measure] = {OURS: partial(translate, options, ROOT)}
-    contestants |= {
-        name: lambda engine=engine: decode(options, engine, python=peer_python(options))
-        for name, engine in engines.items()
+    contestants: dict[str, Measure] = {
+        OURS: partial(translate, options, ROOT),
+        "MarianMTModel": partial(_decode, options, marian),
+        "MarianMTModel, one thread": partial(_decode, options, {**marian, "threads": 1}),
     }
+    per_thread = {"inter_threads": options.threads, "intra_threads": 1}
+    on_one_batch = {"inter_threads": 1, "intra_threads": options.threads}
+    for name, settings in {
+        "float32, one batch per thread": {"compute_type": "float32", **per_thread},
+        "float32, all threads on one batch": {"compute_type": "float32", **on_one_batch},
+        "int8, one batch per thread": {"compute_type": "int8", **per_thread},
+    }.items():
+        engine = {"engine": "ctranslate2", "folder": options.work / "ctranslate2", **files}
+        engine["ctranslate2"] = settings
+        contestants[f"CTranslate2 {name}"] = partial(_decode, options, engine)
     return finish(*interleave(contestants, rounds))
 
 
 def translate(options: Options, checkout: Path) -> dict[str, Any]:
-    """Measure this program in one of its versions."""
+    """Measure this program, in the version of a checkout."""
     engine = {"engine": "this_program", "checkpoint": train_checkpoint(options)}
-    return decode(options, engine, checkout=checkout)
+    return _decode(options, engine, checkout)
 
 
-def decode(
-    options: Options,
-    engine: dict[str, Any],
-    *,
-    python: str | Path = sys.executable,
-    checkout: Path = ROOT,
+def _decode(
+    options: Options, engine: dict[str, Any], checkout: Path | None = None
 ) -> dict[str, Any]:
-    """Measure an engine."""
-    quick = options.quick
-    settings = {
-        "sentences": prepare(options).test,
-        "count": 256 if quick else 1000,
-        "singles": 10 if quick else 50,
-        "batch_size": 128,
-        "max_new": MAX_NEW_QUICK if quick else MAX_NEW,
-        **engine,
-    }
-    return measure_in_child("decoding_engines", settings, options, python=python, checkout=checkout)
+    """Measure an engine; without a checkout it is one of the peers."""
+    size = QUICK_SIZE if options.quick else SIZE
+    settings = {"sentences": prepare(options).test, **size, **engine}
+    if checkout:
+        return measure_in_child("decoding_engines", settings, options, checkout=checkout)
+    return measure_in_child("decoding_engines", settings, options, python=peer_python(options))
 
 
 def finish(results: Results, errors: dict[str, str]) -> dict[str, Any]:
@@ -83,7 +72,8 @@ def finish(results: Results, errors: dict[str, str]) -> dict[str, Any]:
     outputs = {name: [each.pop("outputs") for each in rounds] for name, rounds in results.items()}
     ours = (outputs.pop(OURS) or [[]])[0]
     identical = {}
-    for name, (theirs, *_) in ((name, rounds) for name, rounds in outputs.items() if rounds):
-        identical[name] = sum(map(eq, ours, theirs)) / len(theirs)
-        say(f"{name}: {identical[name]:.1%} of the outputs are identical to this program's")
+    for name, rounds in outputs.items():
+        if rounds:
+            identical[name] = sum(map(eq, ours, rounds[0])) / len(rounds[0])
+            say(f"{name}: {identical[name]:.1%} of the outputs are identical to this program's")
     return {"figures": figures("decoding", UNITS, results, errors), "identical": identical}

@@ -23,14 +23,16 @@ Translate = Callable[[Sequence[str], int], list[list[int]]]
 
 def this_program(settings: dict[str, Any]) -> Translate:
     """Load this program, in the version that PYTHONPATH finds."""
+    import torch
+
     from translate import Translator
 
+    torch.set_num_threads(settings["threads"])
     translator = Translator.load(settings["checkpoint"])
 
     def translate(sentences: Sequence[str], batch_size: int) -> list[list[int]]:
-        done = translator.translate_detailed(
-            sentences, batch_size=batch_size, max_new=settings["max_new"]
-        )
+        limit = settings["max_new"]
+        done = translator.translate_detailed(sentences, batch_size=batch_size, max_new=limit)
         return [each.ids if each.limit_reached else [*each.ids, EOS] for each in done]
 
     return translate
@@ -41,21 +43,11 @@ def marian(settings: dict[str, Any]) -> Translate:
     import sentencepiece
     import torch
 
+    torch.set_num_threads(settings["threads"])
     processor = sentencepiece.SentencePieceProcessor(model_file=settings["tokenizer"])
     model = marian_model(torch.load(settings["weights"]))
-
-    def generate(rows: list[list[int]]) -> list[list[int]]:
-        width = max(map(len, rows))
-        padded = torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
-        written = model.generate(
-            input_ids=padded,
-            attention_mask=(padded != PAD).long(),
-            do_sample=False,
-            num_beams=1,
-            max_new_tokens=settings["max_new"] + 1,  # end-of-sentence counts
-        )
-        outputs = [ids[1:] for ids in written.tolist()]
-        return [ids[: ids.index(EOS) + 1] if EOS in ids else ids for ids in outputs]
+    # The limits of the peers count the end-of-sentence.
+    greedy = {"do_sample": False, "num_beams": 1, "max_new_tokens": settings["max_new"] + 1}
 
     @torch.inference_mode()
     def translate(sentences: Sequence[str], batch_size: int) -> list[list[int]]:
@@ -64,8 +56,11 @@ def marian(settings: dict[str, Any]) -> Translate:
         outputs: list[list[int]] = [[] for _ in sources]
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
-            for row, ids in zip(rows, generate([sources[row] for row in rows]), strict=True):
-                outputs[row] = ids
+            width = len(sources[rows[-1]])
+            src = torch.tensor([(sources[row] + [PAD] * width)[:width] for row in rows])
+            written = model.generate(src, attention_mask=(src != PAD).long(), **greedy)
+            for row, (_, *ids) in zip(rows, written.tolist(), strict=True):
+                outputs[row] = ids[: ids.index(EOS) + 1] if EOS in ids else ids
         processor.decode(outputs)
         return outputs
 
@@ -73,7 +68,7 @@ def marian(settings: dict[str, Any]) -> Translate:
 
 
 def ctranslate2(settings: dict[str, Any]) -> Translate:
-    """Load CTranslate2, with `batches` batches at a time and `threads` threads for each."""
+    """Load CTranslate2; the setting "ctranslate2" has its own options."""
     import ctranslate2
     import sentencepiece
     import torch
@@ -82,27 +77,15 @@ def ctranslate2(settings: dict[str, Any]) -> Translate:
     pieces = [processor.id_to_piece(index) for index in range(len(processor))]
     folder = Path(settings["folder"])
     save_ctranslate2(torch.load(settings["weights"]), pieces, folder)
-    translator = ctranslate2.Translator(
-        str(folder),
-        device="cpu",
-        compute_type=settings["compute_type"],
-        inter_threads=settings["batches"],
-        intra_threads=settings["threads"],
-    )
+    translator = ctranslate2.Translator(str(folder), device="cpu", **settings["ctranslate2"])
+    # As in the other engines, a translation may be empty.
+    limits = {"min_decoding_length": 0, "max_decoding_length": settings["max_new"] + 1}
+    greedy = {"beam_size": 1, "return_end_token": True, **limits}
 
     def translate(sentences: Sequence[str], batch_size: int) -> list[list[int]]:
         sources = [[*each, "</s>"] for each in processor.encode(list(sentences), out_type=str)]
-        results = translator.translate_batch(
-            sources,
-            beam_size=1,
-            max_batch_size=batch_size,
-            min_decoding_length=0,  # as in the other engines, a translation may be empty
-            max_decoding_length=settings["max_new"] + 1,  # end-of-sentence counts
-            return_end_token=True,
-        )
-        outputs = [
-            [processor.piece_to_id(piece) for piece in result.hypotheses[0]] for result in results
-        ]
+        results = translator.translate_batch(sources, max_batch_size=batch_size, **greedy)
+        outputs = [processor.piece_to_id(result.hypotheses[0]) for result in results]
         processor.decode(outputs)
         return outputs
 
@@ -114,15 +97,10 @@ ENGINES = {"this_program": this_program, "marian": marian, "ctranslate2": ctrans
 
 def measure(settings: dict[str, Any]) -> dict[str, Any]:
     """Return both speeds, medians of some repeats, and the pieces of all translations."""
-    if settings["engine"] != "ctranslate2":
-        import torch
-
-        torch.set_num_threads(settings["threads"])
     translate = ENGINES[settings["engine"]](settings)
     sentences = read_lines(settings["sentences"])[: settings["count"]]
     singles = sentences[:: max(1, len(sentences) // settings["singles"])]
     outputs = translate(sentences, settings["batch_size"])  # warms up
-    translate(singles[:1], 1)
     batch, single = [], []
     for _ in range(REPEATS):
         started = time.perf_counter()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +25,15 @@ MARIAN_NAMES = {
 
 
 def export(checkpoint: Path, file: Path, tokenizer: Path) -> None:
-    """Write the config, weights and positions of a checkpoint, and its tokenizer.
-
-    Raises:
-        UserError: not a checkpoint.
-    """
+    """Write the config, weights and positions of a checkpoint, and its tokenizer."""
     import torch
 
     from translate.decoding.checkpoint import load_checkpoint
 
     trained = load_checkpoint(checkpoint)
-    stored = {
-        "config": vars(trained.model.config),
-        "weights": trained.model.state_dict(),
-        "positions": trained.model.positions,
-    }
-    torch.save(stored, file)
+    model = trained.model
+    stored = {"config": vars(model.config), "weights": model.state_dict()}
+    torch.save({**stored, "positions": model.positions}, file)
     tokenizer.write_bytes(trained.tokenizer.to_bytes())
 
 
@@ -49,29 +41,18 @@ def marian_config(shape: dict[str, Any], vocab_size: int, max_length: int) -> An
     """Return the MarianConfig of a shape: ReLU, embeddings times √d_model."""
     from transformers import MarianConfig
 
+    heads, d_ff = shape["n_heads"], shape["d_ff"]
     return MarianConfig(
-        vocab_size=vocab_size,
-        max_position_embeddings=max_length,
-        d_model=shape["d_model"],
-        encoder_layers=shape["encoder_layers"],
-        decoder_layers=shape["decoder_layers"],
-        encoder_attention_heads=shape["n_heads"],
-        decoder_attention_heads=shape["n_heads"],
-        encoder_ffn_dim=shape["d_ff"],
-        decoder_ffn_dim=shape["d_ff"],
-        dropout=shape["dropout"],
-        activation_function="relu",
-        scale_embedding=True,
-        **MARIAN_IDS,
-    )
+        vocab_size=vocab_size, d_model=shape["d_model"], max_position_embeddings=max_length,
+        encoder_layers=shape["encoder_layers"], decoder_layers=shape["decoder_layers"],
+        encoder_attention_heads=heads, decoder_attention_heads=heads, encoder_ffn_dim=d_ff,
+        decoder_ffn_dim=d_ff, dropout=shape["dropout"], activation_function="relu",
+        scale_embedding=True, **MARIAN_IDS,
+    )  # fmt: skip
 
 
 def marian_model(stored: dict[str, Any]) -> Any:
-    """Return a MarianMTModel with these weights.
-
-    Raises:
-        ValueError: a pre-norm model, or weights that do not fit.
-    """
+    """Return a MarianMTModel with these weights; raise a ValueError for a pre-norm model."""
     import torch
     from transformers import GenerationConfig, MarianMTModel
 
@@ -114,16 +95,15 @@ def save_ctranslate2(stored: dict[str, Any], pieces: list[str], folder: Path) ->
     weights = {name: tensor.numpy() for name, tensor in stored["weights"].items()}
 
     def linear(spec: Any, module: str, *names: str) -> None:
-        names = [f"{module}.{name}" for name in names]
-        spec.weight = np.concatenate([weights[f"{name}.weight"] for name in names])
-        if f"{names[0]}.bias" in weights:
-            spec.bias = weights[f"{names[0]}.bias"]
+        spec.weight = np.concatenate([weights[f"{module}.{name}.weight"] for name in names])
+        if f"{module}.{names[0]}.bias" in weights:
+            spec.bias = weights[f"{module}.{names[0]}.bias"]
 
     def norm(spec: Any, module: str) -> None:
         spec.gamma, spec.beta = weights[f"{module}.weight"], weights[f"{module}.bias"]
 
-    layers = config["encoder_layers"], config["decoder_layers"]
     pre_norm = config["norm"] == "pre"
+    layers = config["encoder_layers"], config["decoder_layers"]
     spec = TransformerSpec.from_config(layers, config["n_heads"], pre_norm=pre_norm)
     for side in ("encoder", "decoder"):
         stack = getattr(spec, side)
@@ -132,29 +112,27 @@ def save_ctranslate2(stored: dict[str, Any], pieces: list[str], folder: Path) ->
             norm(stack.layer_norm, f"{side}_norm")
         for index, layer in enumerate(stack.layer):
             block = f"{side}.{index}"
-            projections = layer.self_attention.linear
+            queries_keys_values, out = layer.self_attention.linear
             attention = f"{block}.self_attention.sublayer"
-            linear(projections[0], attention, "W_query", "W_key", "W_value")
-            linear(projections[1], attention, "out_proj")
+            linear(queries_keys_values, attention, "W_query", "W_key", "W_value")
+            linear(out, attention, "out_proj")
             norm(layer.self_attention.layer_norm, f"{block}.self_attention.norm")
             if side == "decoder":
-                projections = layer.attention.linear
+                queries, keys_values, out = layer.attention.linear
                 attention = f"{block}.cross_attention.sublayer"
-                linear(projections[0], attention, "W_query")
-                linear(projections[1], attention, "W_key", "W_value")
-                linear(projections[2], attention, "out_proj")
+                linear(queries, attention, "W_query")
+                linear(keys_values, attention, "W_key", "W_value")
+                linear(out, attention, "out_proj")
                 norm(layer.attention.layer_norm, f"{block}.cross_attention.norm")
             linear(layer.ffn.linear_0, f"{block}.feed_forward.sublayer", "0")
             linear(layer.ffn.linear_1, f"{block}.feed_forward.sublayer", "2")
             norm(layer.ffn.layer_norm, f"{block}.feed_forward.norm")
-    spec.encoder.embeddings[0].weight = weights["embedding.weight"]
-    spec.decoder.embeddings.weight = weights["embedding.weight"]
-    spec.decoder.projection.weight = weights["embedding.weight"]
+    for table in (spec.encoder.embeddings[0], spec.decoder.embeddings, spec.decoder.projection):
+        table.weight = weights["embedding.weight"]
     spec.register_source_vocabulary(pieces)
     spec.register_target_vocabulary(pieces)
     spec.config.decoder_start_token = "<s>"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     spec.validate()
     spec.optimize()
     spec.save(str(folder))

@@ -1,29 +1,17 @@
-"""`translate fit` in a child process, and what it logs."""
+"""`translate fit` in a child process: for its speed, and for a model to decode with."""
 
 from __future__ import annotations
 
-import re
+import json
 import shutil
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks.child_processes import run
 from benchmarks.corpus import prepare
-from benchmarks.options import (
-    LEARNING_RATE,
-    ROOT,
-    SEED,
-    SHAPE,
-    SMOOTHING,
-    TOKENS_PER_SIDE,
-    BenchmarkError,
-    Options,
-    say,
-)
+from benchmarks.options import ROOT, SEED, SHAPE, TOKENS_PER_SIDE, TRAINING, Options, say
 
 
 def fit(
@@ -35,60 +23,31 @@ def fit(
     batch_tokens: int = 2 * TOKENS_PER_SIDE,
     checkout: Path = ROOT,
 ) -> Path:
-    """Run `translate fit` with the common shape in float32, without validation; return the run's folder.
+    """Run `translate fit` of a source tree with the common shape in float32, without validation.
 
-    Args:
-        options: the command line.
-        name: the folder in the work folder for config and run; an earlier run there is deleted.
-        trainer: settings of the Trainer, for example how many steps.
-        model: settings of the model beside those of the common shape.
-        batch_tokens: padded tokens of a batch, both sides together.
-        checkout: the source tree to run.
+    `trainer` and `model` are more settings, `batch_tokens` counts both sides. The run goes into
+    the folder `name` of the work folder and replaces an earlier one. Returns the run's folder.
     """
     corpus = prepare(options)
     sides = {
-        part: {"source": str(files[0]), "target": str(files[1])}
-        for part, files in (("train", corpus.train), ("valid", corpus.valid))
+        part: {"source": str(source), "target": str(target)}
+        for part, (source, target) in (("train", corpus.train), ("valid", corpus.valid))
     }
-    defaults = {**SHAPE, "peak_learning_rate": LEARNING_RATE, "label_smoothing": SMOOTHING}
-    speed = {"accelerator": "cpu", "precision": "32-true", "limit_val_batches": 0}
+    cpu = {"accelerator": "cpu", "precision": "32-true", "limit_val_batches": 0}
     config = {
         "seed_everything": SEED,
         "data": {**sides, "tokenizer": str(corpus.tokenizer), "batch_tokens": batch_tokens},
-        "model": {**defaults, **(model or {})},
-        "trainer": {**speed, **trainer},
+        "model": {**SHAPE, **TRAINING, **(model or {})},
+        "trainer": {**cpu, **trainer},
     }
     folder = options.work / name
-    runs = folder / "runs"
-    shutil.rmtree(runs, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     file = folder / "config.yaml"
-    file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    command = [sys.executable, "-m", "translate", "fit", "--config", file, "--runs", runs]
+    file.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    command = [sys.executable, "-m", "translate", "fit", "--config", file, "--runs", folder]
     run(command, options, f"fit_{name}", checkout=checkout)
-    return run_folder(runs)
-
-
-def run_folder(runs: Path) -> Path:
-    """Return the only run in a folder of runs."""
-    return next(runs.glob("*/version_*"))
-
-
-def logged(run: Path, pattern: str) -> list[Any]:
-    """Return the TensorBoard events of the scalar whose tag matches the pattern.
-
-    Raises:
-        BenchmarkError: no such tag.
-    """
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(run), size_guidance={"scalars": 0})
-    events.Reload()
-    tags = events.Tags()["scalars"]
-    found = [tag for tag in tags if re.fullmatch(pattern, tag)]
-    if not found:
-        raise BenchmarkError(f"expected a scalar {pattern} in {run}, got {', '.join(tags)}")
-    return events.Scalars(found[0])
+    return next(folder.glob("*/version_*"))
 
 
 @cache
@@ -101,10 +60,10 @@ def train_checkpoint(options: Options) -> Path:
     if options.checkpoint:
         return options.checkpoint
     say("training a model for decoding")
-    steps = {"max_steps": 150, "max_epochs": -1}
-    epochs = {"max_epochs": 2 if options.multi30k else 1}  # data/tiny is repeated
-    folder = fit(
-        options, "model", model={"norm": "post"}, checkout=options.against or ROOT,
-        trainer=steps if options.quick else epochs, batch_tokens=1024 if options.quick else 2048,
-    )  # fmt: skip
-    return folder / "checkpoints" / "last.ckpt"
+    trainer = {"max_epochs": 2 if options.multi30k else 1}  # data/tiny is repeated
+    if options.quick:
+        trainer = {"max_epochs": -1, "max_steps": 150}
+    return fit(
+        options, "model", trainer=trainer, model={"norm": "post"}, checkout=options.against or ROOT,
+        batch_tokens=1024 if options.quick else 2048,
+    ) / "checkpoints" / "last.ckpt"  # fmt: skip

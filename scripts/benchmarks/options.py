@@ -10,14 +10,14 @@ SCRIPTS = Path(__file__).resolve().parent.parent
 ROOT = SCRIPTS.parent
 OURS = "this program"
 
-# The shape of every model, and how each one is trained.
+# The shape of every model and its training, in the words of `translate fit`.
 SHAPE = {
     "encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "n_heads": 4,
     "dropout": 0.1,
 }  # fmt: skip
+LEARNING_RATE, SMOOTHING = 1e-3, 0.1
+TRAINING = {"peak_learning_rate": LEARNING_RATE, "label_smoothing": SMOOTHING}
 SEED = 1
-LEARNING_RATE = 1e-3
-SMOOTHING = 0.1
 TOKENS_PER_SIDE = 4096  # padded tokens of a batch, source and target each
 
 

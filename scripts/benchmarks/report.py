@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import statistics
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -16,14 +18,15 @@ from benchmarks.options import ROOT, Options
 
 def machine(options: Options) -> str:
     """Return what the figures depend on: the processor, the versions and the commits."""
-    checkouts = [ROOT, *([options.against] if options.against else [])]
-    return (
-        f"{_processor()}, {usable_cores()} cores, threads: {options.threads}; "
-        f"{platform.platform()}; Python {platform.python_version()}, torch {version('torch')}; "
-        f"{datetime.datetime.now().astimezone().isoformat(timespec='minutes')}; "
-        f"{'quick run, rough figures only' if options.quick else 'full run'}; "
-        f"commits: {', '.join(map(_commit, checkouts))}."
-    )
+    parts = [
+        f"{_processor()}, {usable_cores()} cores, threads: {options.threads}",
+        f"{platform.platform()}, Python {platform.python_version()}, torch {version('torch')}",
+        "quick run, rough figures only" if options.quick else "full run",
+        f"{datetime.datetime.now().astimezone():%Y-%m-%d %H:%M}, commit {_commit(ROOT)}",
+    ]
+    if options.against:
+        parts.append(f"the other checkout: {options.against}, commit {_commit(options.against)}")
+    return "; ".join(parts)
 
 
 def usable_cores() -> int:
@@ -34,11 +37,10 @@ def usable_cores() -> int:
 
 
 def _processor() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _commit(checkout: Path) -> str:
@@ -64,15 +66,15 @@ def table(parts: dict[str, dict[str, Any]]) -> str:
 
 def _row(row: dict[str, Any]) -> str:
     name = row["contestant"] + (f" (failed: {_cell(row['error'])})" if row["error"] else "")
-    median = spread = ratio = ratios = ""
-    if "median" in row:
-        median = _number(row["median"])
-        spread = f"{_number(row['min'])} to {_number(row['max'])}"
-    if "ratio_median" in row:
-        ratio = f"{row['ratio_median']:.2f}"
-        ratios = f"{row['ratio_min']:.2f} to {row['ratio_max']:.2f}"
-    cells = [row["contest"], name, median, spread, row["unit"], ratio, ratios]
-    return "| " + " | ".join(cells) + " |"
+    values, ratios = _summary(row["values"], _number), _summary(row["ratios"], "{:.2f}".format)
+    return f"| {' | '.join([row['contest'], name, *values, row['unit'], *ratios])} |"
+
+
+def _summary(values: list[float], show: Callable[[float], str]) -> tuple[str, str]:
+    """Return the median and the range."""
+    if not values:
+        return "", ""
+    return show(statistics.median(values)), f"{show(min(values))} to {show(max(values))}"
 
 
 def _cell(text: str) -> str:

@@ -1,8 +1,7 @@
-"""Contestants take turns; a figure is the median of the rounds, or of their ratios."""
+"""Contestants take turns; their values and the ratios of the rounds become rows of a table."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,25 +43,16 @@ def figures(
 ) -> list[dict[str, Any]]:
     """Return a row of the table for each key of `units` and each contestant.
 
-    The ratio reference/contestant is the median of the rounds' ratios, because whatever slows
-    the machine down slows both sides of a round.
+    Ratios reference/contestant are taken round by round, because whatever slows the machine down
+    slows both sides of a round.
     """
     rows = []
     for key, unit in units.items():
         ours = [result[key] for result in results[reference]]
         for name, rounds in results.items():
             values = [result[key] for result in rounds]
+            ratios = [a / b for a, b in zip(ours, values, strict=False)]
             row = {"contest": contest, "contestant": name, "unit": unit, "error": errors.get(name)}
-            row |= _summary("", values)
-            if name != reference:
-                row |= _summary("ratio_", [a / b for a, b in zip(ours, values, strict=False)])
+            row |= {"values": values, "ratios": [] if name == reference else ratios}
             rows.append(row)
     return rows
-
-
-def _summary(prefix: str, values: list[float]) -> dict[str, Any]:
-    if not values:
-        return {}
-    summary = {"values": values, "median": statistics.median(values)}
-    summary |= {"min": min(values), "max": max(values)}
-    return {prefix + name: value for name, value in summary.items()}

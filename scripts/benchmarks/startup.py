@@ -10,11 +10,11 @@ from typing import Any
 
 from benchmarks import million_pairs
 from benchmarks.child_processes import run
-from benchmarks.fit import logged, run_folder, train_checkpoint
+from benchmarks.fit import train_checkpoint
 from benchmarks.options import ROOT, Options
 from benchmarks.rounds import Measure, figures, interleave
+from benchmarks.training import logged
 
-ROUNDS, QUICK_ROUNDS = 7, 2
 SENTENCE = "This is an example."
 UNITS = {"seconds": "s (less is better)"}
 # What is measured, and the import that takes most of its time.
@@ -39,9 +39,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
     return {"figures": [*rows, *million_pairs.measure(options)]}
 
 
-def seconds(
-    options: Options, arguments: list[str | Path], checkout: Path = ROOT
-) -> dict[str, float]:
+def seconds(options: Options, arguments: list[object], checkout: Path = ROOT) -> dict[str, float]:
     """Return the seconds from the start of a Python process to its end."""
     started = time.perf_counter()
     run([sys.executable, *arguments], options, "process", checkout=checkout)
@@ -49,10 +47,9 @@ def seconds(
 
 
 def first_step(options: Options) -> dict[str, float]:
-    """Return the seconds from the start of `translate fit` to the first loss it logs.
+    """Return the seconds from the start of `translate fit` to the loss after its first update.
 
-    That is after one update. The logger stores the time of each value; the end of the process
-    does not count.
+    The logger stores the time of each value, so the end of the process does not count.
     """
     runs = options.work / "first_step" / str(time.time_ns())
     command = [sys.executable, "-m", "translate", "fit", "--config", ROOT / "configs" / "tiny.yaml"]
@@ -60,4 +57,5 @@ def first_step(options: Options) -> dict[str, float]:
     command += ["--trainer.limit_val_batches", "0", "--trainer.enable_checkpointing", "false"]
     started = time.time()
     run(command, options, "first_step")
-    return {"seconds": logged(run_folder(runs), r"train/loss.*")[0].wall_time - started}
+    losses = logged(next(runs.glob("*/version_*")), r"train/loss.*")
+    return {"seconds": losses[0].wall_time - started}

@@ -6,6 +6,7 @@ plain loops over this program's batches, which are in RAM before the clock start
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 from functools import partial
@@ -15,12 +16,11 @@ from typing import Any
 from benchmarks import joeynmt
 from benchmarks.child_processes import measure_in_child
 from benchmarks.corpus import prepare, save_batches
-from benchmarks.fit import fit, logged
+from benchmarks.fit import fit
 from benchmarks.options import OURS, ROOT, BenchmarkError, Options
 from benchmarks.peers import peer_python
 from benchmarks.rounds import Measure, figures, interleave
 
-ROUNDS, QUICK_ROUNDS = 5, 1
 UNITS = {"speed": "target tokens/s"}
 
 
@@ -36,26 +36,35 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
         shape = {**settings, "model": model}
         return _mean(measure_in_child("training_peers", shape, options, python=python)["speeds"])
 
-    def run_joeynmt() -> dict[str, float]:
-        return _mean(joeynmt.train(peer_python(options), options, interval, steps))
-
     contestants: dict[str, Measure] = {
         OURS: partial(fit_speed, options, ROOT),
-        "JoeyNMT": run_joeynmt,
+        "JoeyNMT": lambda: _mean(joeynmt.train(options, interval, steps)),
         "nn.Transformer": partial(loop, "nn.Transformer"),
         "MarianMTModel": partial(loop, "MarianMTModel"),
     }
     return {"figures": figures("training", UNITS, *interleave(contestants, rounds))}
 
 
-def fit_speed(
-    options: Options, checkout: Path, model: dict[str, Any] | None = None
-) -> dict[str, float]:
+def fit_speed(options: Options, checkout: Path, optimizer: str = "adamw") -> dict[str, float]:
     """Return the speed of a whole `translate fit` of a source tree."""
     interval, steps = _intervals(options)
     trainer = {"max_steps": steps, "max_epochs": -1, "log_every_n_steps": interval}
-    folder = fit(options, "training", trainer=trainer, model=model, checkout=checkout)
-    return _mean([event.value for event in logged(folder, r"train/.*tokens_per_second")])
+    model = {"optimizer": optimizer}
+    run = fit(options, "training", trainer=trainer, model=model, checkout=checkout)
+    return _mean([event.value for event in logged(run, r".*tokens_per_second")])
+
+
+def logged(run: Path, pattern: str) -> list[Any]:
+    """Return the TensorBoard events of the scalar whose tag matches the pattern."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(run), size_guidance={"scalars": 0})
+    events.Reload()
+    tags = events.Tags()["scalars"]
+    found = [tag for tag in tags if re.fullmatch(pattern, tag)]
+    if not found:
+        raise BenchmarkError(f"expected a scalar {pattern} in {run}, got {', '.join(tags)}")
+    return events.Scalars(found[0])
 
 
 def _intervals(options: Options) -> tuple[int, int]:
@@ -64,10 +73,7 @@ def _intervals(options: Options) -> tuple[int, int]:
 
 
 def _mean(speeds: list[float]) -> dict[str, float]:
-    """Return the mean speed of all intervals but the first, which is the warm-up.
-
-    The mean is harmonic, because all intervals have equally many steps.
-    """
+    """Return the harmonic mean of the speeds of all intervals but the first, the warm-up."""
     if len(speeds) < 2:
         raise BenchmarkError(f"expected at least 2 measured intervals, got {len(speeds)}")
     return {"speed": statistics.harmonic_mean(speeds[1:])}

@@ -23,7 +23,7 @@ MAX_LENGTH = 256
 
 
 class PlainTransformer(nn.Module):
-    """`nn.Transformer` with one embedding table, as in PyTorch's translation tutorial."""
+    """`nn.Transformer` with one embedding table for source, target and output."""
 
     def __init__(self, vocab_size: int) -> None:
         super().__init__()
@@ -32,20 +32,12 @@ class PlainTransformer(nn.Module):
         self.embedding = nn.Embedding(vocab_size, width, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.dropout = nn.Dropout(SHAPE["dropout"])
+        layers = SHAPE["encoder_layers"], SHAPE["decoder_layers"]
         self.transformer = nn.Transformer(
-            d_model=width,
-            nhead=SHAPE["n_heads"],
-            num_encoder_layers=SHAPE["encoder_layers"],
-            num_decoder_layers=SHAPE["decoder_layers"],
-            dim_feedforward=SHAPE["d_ff"],
-            dropout=SHAPE["dropout"],
-            batch_first=True,
-            norm_first=True,
-        )
-        angles = torch.arange(MAX_LENGTH)[:, None] * torch.exp(
-            torch.arange(0, width, 2) * (-math.log(10_000.0) / width)
-        )
-        self.register_buffer("positions", torch.cat((angles.sin(), angles.cos()), dim=-1))
+            width, SHAPE["n_heads"], *layers, dim_feedforward=SHAPE["d_ff"],
+            dropout=SHAPE["dropout"], batch_first=True, norm_first=True,
+        )  # fmt: skip
+        self.positions = nn.Parameter(torch.randn(MAX_LENGTH, width) * 0.02)
 
     def embed(self, ids: Tensor) -> Tensor:
         """(B, T) -> (B, T, D)."""
@@ -59,14 +51,10 @@ class PlainTransformer(nn.Module):
         future = torch.ones(length, length, dtype=torch.bool).triu(1)
         src_padding = src == PAD
         hidden = self.transformer(
-            self.embed(src),
-            self.embed(tgt_in),
-            tgt_mask=future,
-            src_key_padding_mask=src_padding,
+            self.embed(src), self.embed(tgt_in), tgt_mask=future, tgt_is_causal=True,
+            src_key_padding_mask=src_padding, memory_key_padding_mask=src_padding,
             tgt_key_padding_mask=tgt_in == PAD,
-            memory_key_padding_mask=src_padding,
-            tgt_is_causal=True,
-        )
+        )  # fmt: skip
         return F.linear(hidden, self.embedding.weight)
 
 
@@ -92,17 +80,12 @@ def measure(settings: dict[str, Any]) -> dict[str, list[float]]:
     torch.manual_seed(SEED)
     models = {"nn.Transformer": PlainTransformer, "MarianMTModel": Marian}
     model = models[settings["model"]](settings["pieces"]).train()
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True
-    )
-    batches = torch.load(settings["batches"])
+    optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, (0.9, 0.98), fused=True)
+    loss = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=SMOOTHING)
     speeds, tokens, started = [], 0, time.perf_counter()
-    for number, (src, tgt_in, tgt_out) in enumerate(batches, 1):
+    for number, (src, tgt_in, tgt_out) in enumerate(torch.load(settings["batches"]), 1):
         optimizer.zero_grad()
-        logits = model(src, tgt_in)
-        F.cross_entropy(
-            logits.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING
-        ).backward()
+        loss(model(src, tgt_in).flatten(0, 1), tgt_out.flatten()).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         tokens += int((tgt_out != PAD).sum())

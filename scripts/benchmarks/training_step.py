@@ -1,7 +1,4 @@
-"""Measure in a child: training steps of one shape, on random ids without padding.
-
-A step is forward, backward, clipping and fused AdamW.
-"""
+"""Measure in a child: training steps of one shape, on random ids without padding."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from benchmarks.child_processes import answer, forget_peak, ram_mib
+from benchmarks.child_processes import answer, peak_ram
 from benchmarks.corpus import VOCAB_SIZE
 from benchmarks.options import LEARNING_RATE, SEED, SHAPE, SMOOTHING
 from translate.model.attention import MultiHeadAttention
@@ -51,8 +48,6 @@ def measure(settings: dict[str, Any]) -> dict[str, Any]:
             optimizer.step()
             optimizer.zero_grad()
 
-    forget_peak()
-    before = ram_mib("VmRSS")
     for _ in range(settings["warmup"]):
         step()
     if settings.get("profile"):
@@ -67,7 +62,7 @@ def measure(settings: dict[str, Any]) -> dict[str, Any]:
         step()
         seconds.append(time.perf_counter() - started)
     speed = rows * length / statistics.median(seconds)
-    return {"speed": speed, "peak": ram_mib("VmHWM") - before}
+    return {"speed": speed, "peak": peak_ram()}
 
 
 if __name__ == "__main__":

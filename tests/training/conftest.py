@@ -19,7 +19,8 @@ import yaml
 from lightning.pytorch import Callback
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from translate.training.cli import TranslationCLI, main
+from translate.cli import main
+from translate.training.cli import TranslationCLI
 
 WORDS = [("cat", "Katze"), ("house", "Haus"), ("tree", "Baum"), ("day", "Tag"), ("man", "Mann")]
 PLACES = [("here", "hier"), ("there", "dort"), ("at home", "zu Hause"), ("in the sun", "im Licht")]

@@ -20,7 +20,7 @@ from translate.training.batching import (
     TokenBatchSampler,
     collate,
     encode_pairs,
-    keep_fitting,
+    split_by_length,
 )
 
 PAD, BOS, EOS = 0, 2, 3
@@ -60,27 +60,11 @@ def test_a_side_of_max_length_minus_one_pieces_passes_and_one_more_does_not():  
     limit = 10
     examples = [example(limit + more, 3, more + 2) for more in (-2, -1, 0, 1)]
     examples += [example(3, limit + more, more + 6) for more in (-2, -1, 0, 1)]
-    kept, note = keep_fitting(examples, limit)
-    assert [item.index for item in kept] == [0, 1, 4, 5]
-    assert max(max(collate_ids(kept).src.shape[1:]), max(collate_ids(kept).tgt_in.shape[1:])) == 10
-    assert "left out 4 of 8 pairs longer than max_length 10" in note
-    assert "first pair 3 with 11 and 4" in note
-
-
-def test_a_very_long_line_is_left_out_and_counted():  # T21
-    examples = [*(example(5, 5, n) for n in range(50)), example(5000, 5000, 50)]
-    kept, note = keep_fitting(examples, 256)
-    assert len(kept) == 50
-    assert "left out 1 of 51 pairs" in note
-    lengths = [item.lengths for item in kept]
-    batches = list(TokenBatchSampler(lengths, max_tokens=100))
-    assert max(padded(batch, lengths) for batch in batches) <= 100
-
-
-def test_nothing_is_said_if_everything_fits_and_all_is_refused_if_nothing_does():  # T23
-    assert keep_fitting([example(5, 5)], 6) == ([example(5, 5)], "")
-    with pytest.raises(UserError, match="left out 1 of 1 pairs"):
-        keep_fitting([example(5, 5)], 5)
+    fitting, too_long = split_by_length(examples, limit)
+    assert [item.index for item in fitting] == [0, 1, 4, 5]
+    assert [item.index for item in too_long] == [2, 3, 6, 7]
+    batch = collate_ids(fitting)
+    assert (batch.src.shape[1], batch.tgt_in.shape[1]) == (limit, limit)
 
 
 # Batches

@@ -20,7 +20,7 @@ KNOWN = ["model.d_model", "model.peak_learning_rate", "trainer.max_epochs", "dat
     ],
 )
 def test_the_nearest_known_setting_is_named(key, hint):  # L02
-    message = f"Subcommand 'fit' does not accept option '{key}'"
+    message = f"Option '{key}' is not accepted"
     assert explain(message, ["fit", "--config", "a.yaml"], KNOWN) == (
         f"a.yaml: no setting {key}; {hint}"
     )

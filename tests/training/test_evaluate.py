@@ -40,7 +40,7 @@ def test_ctrl_c_while_validating_ends_quietly(run, settings, finished, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("translate.training.callbacks.evaluate", interrupt)
+    monkeypatch.setattr("translate.training.validation.evaluate", interrupt)
     handler = signal.getsignal(signal.SIGINT)
     outcome = run("validate", settings, "--ckpt_path", finished.folder)
     signal.signal(signal.SIGINT, handler)

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from translate.decoding.translator import Translator
+from translate.model.transformer import Transformer
+from translate.training.cli import TranslationCLI
+from translate.training.module import TranslationModule
 
 THREE = "Hello there\tHallo\nA cat\tEine Katze\nThis is an example\tDas ist ein Beispiel\n"
 WHOLE = [
@@ -20,6 +24,10 @@ WHOLE = [
     "projector",
     "result.json",
 ]
+
+
+def interrupt():
+    raise KeyboardInterrupt
 
 
 def test_a_run_leaves_config_checkpoints_events_and_result(finished):  # B02
@@ -73,6 +81,7 @@ def test_three_pairs_train_and_log_without_a_special_case(run, tmp_path):  # B02
     outcome = run(
         *("fit", None, "--data.train.tsv", "three.tsv", "--model.d_model", 16),
         *("--trainer.max_epochs", 3, "--trainer.accelerator", "cpu"),
+        *("--translations.heatmaps", '["A cat"]'),
     )
     assert outcome.code == 0
     assert outcome.files == WHOLE
@@ -202,9 +211,9 @@ def test_without_checkpointing_nothing_is_promised(run, settings):
 
 
 def test_a_run_without_an_end_keeps_its_rate(run, settings, watcher):
-    args = ("--trainer.max_epochs", -1, "--trainer.max_time", "00:00:00:01")
-    assert run("fit", settings, *args).code == 0
-    assert set(watcher.rates[1:]) == {0.002}
+    watcher.at[9] = interrupt
+    assert run("fit", settings, "--trainer.max_epochs", -1).code == 130
+    assert watcher.rates == [0.001] + [0.002] * 8
 
 
 def test_training_goes_on_in_training_mode_after_validation(run, settings, watcher):  # T17
@@ -230,22 +239,19 @@ def test_only_the_score_depends_on_the_references(run, settings, finished, tmp_p
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_keeps_its_checkpoints(run, settings, watcher):
-    def interrupt():
-        raise KeyboardInterrupt
-
     watcher.at[1] = interrupt
     outcome = run("fit", settings)
     assert (outcome.code, outcome.out) == (130, "")
-    assert outcome.err.splitlines()[-1].startswith("translate: interrupted before the first")
+    assert outcome.err.splitlines()[-1].startswith("interrupted before the first")
     watcher.at = {5: interrupt}
     outcome = run("fit", settings, "--trainer.max_epochs", 3)
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.checkpoint("best")["global_step"] == outcome.checkpoint()["global_step"] == 4
     assert "result.json" not in outcome.files
     said = outcome.err.splitlines()[-1]
-    assert said.startswith("translate: interrupted; to go on: translate fit ")
+    assert said.startswith("interrupted; to resume: translate fit ")
     watcher.at = {}
-    _, name, *args = shlex.split(said.partition("to go on: ")[2])
+    _, name, *args = shlex.split(said.partition("to resume: ")[2])
     resumed = run(name, None, *args)
     assert resumed.code == 0
     assert resumed.folder == outcome.folder
@@ -265,6 +271,26 @@ def test_mixed_precision_trains_and_clips(run, settings):
     outcome = run("fit", settings, "--trainer.precision", "bf16-mixed")
     assert outcome.files == WHOLE
     assert all(value > 0 for _, value in outcome.curve("train/gradient_norm"))
+
+
+def test_a_subclass_may_build_another_model(settings, tmp_path):
+    class Silent(Transformer):
+        def logits(self, hidden):
+            logits = torch.zeros(*hidden.shape[:-1], self.config.vocab_size)
+            logits[..., 3] = 1.0  # eos
+            return logits
+
+    class SilentModule(TranslationModule):
+        def build_model(self, config):
+            return Silent(config)
+
+    path = tmp_path / "my.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    args = ["--config", str(path), "--runs", str(tmp_path / "runs"), "--trainer.max_steps", "1"]
+    cli = TranslationCLI("fit", args, SilentModule)
+    result = cli.fit()
+    assert isinstance(cli.model.model, Silent)
+    assert result.best_bleu == 0.0
 
 
 def test_depths_of_encoder_and_decoder_may_differ(run, settings):  # G06

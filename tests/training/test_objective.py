@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -33,6 +34,19 @@ def test_the_loss_is_pytorchs_and_so_are_its_gradients(smoothing, chunk, monkeyp
     torch.testing.assert_close(ours.nll, F.cross_entropy(logits, targets, reduction="sum"))
     assert ours.count == 9
     assert_same_gradients(ours.loss, theirs, (hidden, weight))
+
+
+def test_it_equals_the_library_in_chunks_with_the_smoothing_term_beside_it():
+    hidden = torch.randn(9, 6, requires_grad=True)
+    weight = torch.randn(23, 6, requires_grad=True)
+    targets = torch.randint(23, (9,))
+    ours = label_smoothed_cross_entropy(hidden, weight, targets, 0.1).loss
+    options = nn.LinearCrossEntropyOptions(chunking_method=None, batch_chunk_size=4)
+    theirs = F.linear_cross_entropy(hidden, weight, targets, reduction="sum", options=options)
+    even = hidden.sum(0) @ weight.mean(0)
+    theirs = theirs + 0.1 * ((hidden * weight[targets]).sum() - even)
+    torch.testing.assert_close(ours, theirs)
+    assert_same_gradients(ours, theirs, (hidden, weight))
 
 
 def test_the_loss_without_gradients_is_the_same():

@@ -33,8 +33,9 @@ def start(settings, tmp_path):
     return start
 
 
-def test_a_run_says_nothing_but_its_own_lines(start):  # T09
-    out, err = start("--trainer.max_epochs", "2").communicate(timeout=120)
+def test_stderr_has_our_lines_and_a_bar_that_a_resumed_run_continues(start):  # T09
+    first = ("--trainer.max_epochs", "-1", "--trainer.max_steps", "6")  # stops inside an epoch
+    out, err = start(*first).communicate(timeout=120)
     assert [line.split(" ")[0] for line in out.splitlines()] == ["best", "tensorboard", "translate"]
     ours = ("30 pairs to train on", "step ", "source ", "output ", "reference ")
     bar = ("Epoch ", "Training", "Validation")
@@ -42,10 +43,6 @@ def test_a_run_says_nothing_but_its_own_lines(start):  # T09
         assert not line.strip() or line.lstrip().startswith((*ours, *bar)), line
     for shown in ("loss=", "rate=", "tokens/s=", "BLEU="):
         assert shown in err
-
-
-def test_the_bar_of_a_run_that_goes_on_inside_an_epoch_shows_where(start):
-    start("--trainer.max_epochs", "-1", "--trainer.max_steps", "6").communicate(timeout=120)
     again = ("--ckpt_path", "runs/my", "--trainer.max_epochs", "3", "--trainer.max_steps", "-1")
     _, err = start(*again).communicate(timeout=120)
     bars = [line for line in err.replace("\r", "\n").splitlines() if "loss=" in line]
@@ -67,27 +64,26 @@ def test_ctrl_c_ends_in_one_line_and_exit_code_130(start, tmp_path):
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
     said = err.splitlines()[-1]
-    assert said.startswith("translate: interrupted; to go on: translate fit --config ")
+    assert said.startswith("interrupted; to resume: translate fit --config ")
     checkpoints = tmp_path / "runs" / "my" / "version_0" / "checkpoints"
     assert sorted(path.name for path in checkpoints.iterdir()) == ["best.ckpt", "last.ckpt"]
 
 
 def test_a_locale_without_utf8_changes_nothing(settings, tmp_path):  # D08
     settings["name"] = "ü"
-    path = tmp_path / "prüf.yaml"
-    path.write_text(yaml.safe_dump(settings, allow_unicode=True), encoding="utf-8")
-    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    for extra in ([], ["--data.train.tsv", "nöne.tsv"]):
-        finished = subprocess.run(
-            [sys.executable, "-m", "translate", "fit", "--config", path.name, *extra],
-            cwd=tmp_path,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-            capture_output=True,
-            encoding="utf-8",
-        )
-        if extra:
-            missing = f"no such file: {tmp_path / extra[1]}; set data.train.tsv"
-            assert finished.stderr == f"translate: {missing}\n"
-        else:
-            assert finished.returncode == 0, finished.stderr
-            assert f"{tmp_path}/runs/ü/version_0" in finished.stdout
+    (tmp_path / "prüf.yaml").write_text(yaml.safe_dump(settings, allow_unicode=True), "utf-8")
+    (tmp_path / "gültig.tsv").write_text("the cat\tdie Katze\nthe day\t\n", "utf-8")
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    finished = subprocess.run(
+        [
+            *(sys.executable, "-m", "translate", "fit", "--config", "prüf.yaml"),
+            *("--data.valid.tsv", "gültig.tsv"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **locale},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert f"first at {tmp_path}/gültig.tsv:2" in finished.stderr
+    assert f"{tmp_path}/runs/ü/version_0" in finished.stdout

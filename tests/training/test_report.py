@@ -11,8 +11,9 @@ import pytest
 
 from translate.decoding.translation import Translation
 from translate.errors import UserError
-from translate.evaluation.report import other_pairs, report
+from translate.evaluation.report import report
 from translate.text.corpus import Pair
+from translate.training.data import read_files
 
 ENGLISH = ["The cat and the house are here.", "The tree is there.", "The day and the man."]
 GERMAN = ["Katze und Haus sind hier.", "Der Baum ist dort.", "Tag und Mann."]
@@ -105,51 +106,38 @@ class Fixed:
         return [Translation(self.text, []) for _ in sentences]
 
 
-def scored(text: str, checkpoint: Path, beam: int = 1) -> None:
-    pairs = [Pair("One cat.", "Eine Katze.")]
-    report(Fixed(text), pairs, name="test", checkpoint=checkpoint, beam=beam, length_penalty=1.0)
+def scored(text: str, folder: Path, beam: int = 1) -> list[str]:
+    """The printed lines for one pair; results are written to `folder`."""
+    search = {"beam": beam, "length_penalty": 1.0}
+    place = {"checkpoint": "best.ckpt", "results_path": lambda name: folder / name}
+    return list(
+        report(Fixed(text), [Pair("One cat.", "Eine Katze.")], name="test", **search, **place)
+    )
 
 
-def test_results_of_another_kind_are_not_replaced(tmp_path, capsys):
-    checkpoint = tmp_path / "version_0" / "checkpoints" / "best.ckpt"
-    checkpoint.parent.mkdir(parents=True)
-    folder = tmp_path / "version_0"
-    scored("Eine Katze.", checkpoint)
-    scored("Eine Katze.", checkpoint)
-    assert results(folder) == ["test.greedy.json", "test.greedy.txt"]
-    assert "stay" not in capsys.readouterr().err
-    (folder / "test.greedy.txt").write_text("mine")
-    (folder / "test.greedy_2.json").mkdir()
-    scored("Eine Katze.", checkpoint)
-    assert (folder / "test.greedy.txt").read_text() == "mine"
-    assert (folder / "test.greedy_3.txt").read_text() == "Eine Katze.\n"
-    assert capsys.readouterr().err.splitlines() == [
-        f"{folder}/test.greedy.txt: other results stand there and stay as they are",
-        f"{folder}/test.greedy_2.txt: other results stand there and stay as they are",
-        f"translations: {folder}/test.greedy_3.txt, scores: {folder}/test.greedy_3.json",
+def test_existing_results_are_not_replaced(tmp_path, caplog):
+    caplog.set_level("INFO")
+    scored("Eine Katze.", tmp_path)
+    scored("Eine Katze.", tmp_path)
+    assert results(tmp_path) == ["test.greedy.json", "test.greedy.txt"]
+    assert "other results" not in caplog.text
+    (tmp_path / "test.greedy.txt").write_text("mine")
+    (tmp_path / "test.greedy_2.json").mkdir()
+    caplog.clear()
+    scored("Eine Katze.", tmp_path)
+    assert (tmp_path / "test.greedy.txt").read_text() == "mine"
+    assert (tmp_path / "test.greedy_3.txt").read_text() == "Eine Katze.\n"
+    assert caplog.messages == [
+        f"{tmp_path}/test.greedy.txt: other results exist and are kept",
+        f"{tmp_path}/test.greedy_2.txt: other results exist and are kept",
+        f"translations: {tmp_path}/test.greedy_3.txt, scores: {tmp_path}/test.greedy_3.json",
     ]
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "expected"),
-    [
-        ("version_0/checkpoints/best.ckpt", "version_0/test.greedy.txt"),
-        ("version_0/checkpoints/last.ckpt", "version_0/last.test.greedy.txt"),
-        ("models/small.ckpt", "models/small.test.greedy.txt"),
-        ("best.ckpt", "best.test.greedy.txt"),
-    ],
-)
-def test_each_checkpoint_keeps_results_of_its_own(tmp_path, checkpoint, expected):
-    (tmp_path / checkpoint).parent.mkdir(parents=True, exist_ok=True)
-    scored("Eine Katze.", tmp_path / checkpoint)
-    assert (tmp_path / expected).read_text() == "Eine Katze.\n"
-
-
-def test_a_beam_of_one_is_greedy_search_alone(tmp_path, capsys):
-    scored("Eine Katze.", tmp_path / "a.ckpt", beam=1)
-    assert "beam" not in capsys.readouterr().out
-    scored("Eine Katze.", tmp_path / "a.ckpt", beam=3)
-    assert "\n\ntest: 1 sentences, beam 3\n" in capsys.readouterr().out
+def test_a_beam_of_one_is_greedy_search_alone(tmp_path):
+    assert not any("beam" in line for line in scored("Eine Katze.", tmp_path, beam=1))
+    lines = scored("Eine Katze.", tmp_path, beam=3)
+    assert lines[lines.index("test: 1 sentences, beam 3") - 1] == ""
 
 
 def test_a_folder_that_cannot_be_written_to_costs_no_scores(run, settings, trained, monkeypatch):
@@ -225,7 +213,11 @@ def test_references_change_the_scores_and_nothing_else(run, trained, tmp_path): 
 @pytest.mark.parametrize(
     ("names", "code", "message"),
     [
-        (("en", None), 2, "--input without --reference: line n of one belongs to that of the"),
+        (
+            ("en", None),
+            2,
+            "--input without --reference: line n of one must translate line n of",
+        ),
         ((None, "de"), 2, "--reference without --input: "),
         (("en", "en"), 2, "--input and --reference are the same file: "),
         (("en", "two"), 1, "/en has 3 lines but /"),
@@ -237,7 +229,7 @@ def test_references_change_the_scores_and_nothing_else(run, trained, tmp_path): 
 def test_files_that_cannot_be_scored_are_refused(tmp_path, names, code, message):
     write(tmp_path, en=ENGLISH, de=GERMAN, two=GERMAN[:2], blank=[""] * 3, empty=[], empty2=[])
     with pytest.raises(UserError) as caught:
-        other_pairs(*(name and tmp_path / name for name in names))
+        read_files(*(name and tmp_path / name for name in names))
     assert message in str(caught.value)
     assert caught.value.exit_code == code
 

@@ -98,7 +98,7 @@ def test_a_resumed_run_stays_in_its_folder_keeps_its_config_and_continues_the_nu
     assert resumed["ckpt_path"] == f"{first.folder}/checkpoints/last.ckpt"
     assert second.steps("train/loss") == list(range(1, 9))
     assert second.steps("val/bleu") == [4, 8]
-    assert "going on after 4 updates: runs/my/version_0/checkpoints/last.ckpt" in second.err
+    assert "resuming after 4 updates: runs/my/version_0/checkpoints/last.ckpt" in second.err
 
 
 def test_what_was_logged_after_the_last_checkpoint_is_taken_back(run, settings, watcher):  # B11
@@ -122,9 +122,10 @@ def scripted(monkeypatch, *bleus):
     def evaluate(translator, pairs):
         metrics = {"BLEU": Metric(next(values), ""), "chrF": Metric(0.0, "")}
         scores = Scores(len(pairs), metrics, length_ratio=1.0, exact=0)
-        return Evaluation([""] * len(pairs), scores, notes=[], counts={})
+        counts = dict.fromkeys(("limit_reached", "copied_source", "repeats_itself"), 0)
+        return Evaluation([""] * len(pairs), scores, notes=[], counts=counts)
 
-    monkeypatch.setattr("translate.training.callbacks.evaluate", evaluate)
+    monkeypatch.setattr("translate.training.validation.evaluate", evaluate)
 
 
 def test_patience_begins_when_a_model_has_begun_to_translate(run, settings, monkeypatch):
@@ -197,6 +198,7 @@ def test_a_moved_checkpoint_goes_on_in_a_new_folder(run, settings, finished, tmp
     outcome = run("fit", settings, *args)
     assert outcome.folder == tmp_path / "runs" / "my" / "version_0"
     assert outcome.steps("train/loss") == [9, 10, 11, 12]
+    assert "checkpoints/best.ckpt" in outcome.files  # the best one so far may be gone
 
 
 def test_another_optimizer_is_refused(run, settings, finished):

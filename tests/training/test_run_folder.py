@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from translate.errors import UserError
-from translate.training.run_folder import RunFolder
+from translate.training.run_folder import RunFolder, results_path
 
 
 def test_versions_count_on_from_the_highest(tmp_path):  # B04
@@ -22,12 +22,12 @@ def test_versions_count_on_from_the_highest(tmp_path):  # B04
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "/tmp"])
 def test_a_name_is_that_of_one_folder(tmp_path, name):
-    with pytest.raises(UserError, match="name must be that of one folder"):
+    with pytest.raises(UserError, match="name must be the name of one folder"):
         RunFolder.new(tmp_path, name)
 
 
 def test_a_checkpoint_in_a_run_knows_its_run_and_a_moved_one_does_not(tmp_path):
-    run = RunFolder(tmp_path, "tiny", "version_3", resumed=True)
+    run = RunFolder(tmp_path / "tiny" / "version_3", resumed=True)
     assert RunFolder.of_checkpoint(run.checkpoints / "last.ckpt") == run
     assert RunFolder.of_checkpoint(tmp_path / "last.ckpt") is None
     assert RunFolder.of_checkpoint(tmp_path / "checkpoints" / "last.ckpt") is None
@@ -35,7 +35,7 @@ def test_a_checkpoint_in_a_run_knows_its_run_and_a_moved_one_does_not(tmp_path):
 
 def test_commands_are_absolute_and_quoted(tmp_path, monkeypatch):  # B03
     monkeypatch.chdir(tmp_path)
-    run = RunFolder(Path("my runs"), "it's", "version_0")
+    run = RunFolder(Path("my runs") / "it's" / "version_0")
     run.save_config("a: 1\n")
     folder = str(tmp_path / "my runs" / "it's")
     assert shlex.split(run.tensorboard_command()) == ["tensorboard", "--logdir", folder]
@@ -46,7 +46,7 @@ def test_commands_are_absolute_and_quoted(tmp_path, monkeypatch):  # B03
         *("--config", f"{folder}/version_0/config.yaml"),
         *("--ckpt_path", f"{folder}/version_0/checkpoints/last.ckpt"),
     ]
-    assert '"' in RunFolder(Path("runs"), "plain", "version_0").tensorboard_command()
+    assert '"' in RunFolder(Path("runs") / "plain" / "version_0").tensorboard_command()
 
 
 def test_configs_of_resumed_runs_stand_beside_the_first(tmp_path):
@@ -65,13 +65,13 @@ def test_configs_of_resumed_runs_stand_beside_the_first(tmp_path):
 def test_of_two_runs_that_start_together_one_is_refused(tmp_path):  # B04
     first, second = RunFolder.new(tmp_path, "tiny"), RunFolder.new(tmp_path, "tiny")
     first.save_config("first")
-    with pytest.raises(UserError, match=r"another run has just taken .*version_0"):
+    with pytest.raises(UserError, match=r"another run has just created .*version_0"):
         second.save_config("second")
     assert [path.name for path in first.path.iterdir()] == ["config.yaml"]
 
 
 def test_a_result_is_written_whole(tmp_path):
-    run = RunFolder(tmp_path, "tiny", "version_0")
+    run = RunFolder(tmp_path / "tiny" / "version_0")
     run.save_config("")
     run.save_result({"best_bleu": 1.5})
     assert json.loads((run.path / "result.json").read_text()) == {"best_bleu": 1.5}
@@ -81,4 +81,17 @@ def test_a_result_is_written_whole(tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot write the run folder .*file"):
-        RunFolder(tmp_path / "file", "tiny", "version_0").save_config("")
+        RunFolder(tmp_path / "file" / "tiny" / "version_0").save_config("")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "expected"),
+    [
+        ("version_0/checkpoints/best.ckpt", "version_0/test.greedy"),
+        ("version_0/checkpoints/last.ckpt", "version_0/last.test.greedy"),
+        ("models/small.ckpt", "models/small.test.greedy"),
+        ("best.ckpt", "best.test.greedy"),
+    ],
+)
+def test_each_checkpoint_has_results_of_its_own(tmp_path, checkpoint, expected):
+    assert results_path(tmp_path / checkpoint, "test.greedy") == tmp_path / expected

@@ -35,7 +35,7 @@ def test_a_run_on_a_list_can_be_repeated_from_its_config(run, settings, tmp_path
         ({"tsv": "a.tsv", "columns": [1]}, "data.train.columns: expected tuple with 2 elements"),
         ([{"tsv": "a.tsv", "columns": [1, "x"]}], "data.train.columns: expected int, got x"),
         ({"tmx": "a", "languages": ["en", False]}, "data.train.languages: expected str, got False"),
-        (["a.tsv"], "data.train: a list of sections is expected: write [{tsv: a.tsv}]"),
+        (["a.tsv"], "data.train: expected a list of sections: write [{tsv: a.tsv}]"),
     ],
 )
 def test_a_wrong_setting_inside_a_source_is_named(run, settings, value, message):

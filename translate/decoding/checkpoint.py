@@ -118,7 +118,7 @@ def _tokenizer(path: Path, entry: dict[str, Any], config: TransformerConfig) -> 
     if not isinstance(stored, Tensor) or stored.dtype != torch.uint8:
         raise UserError(f"{path}: the checkpoint holds no tokenizer")
     try:
-        tokenizer = Tokenizer.from_bytes(stored.numpy().tobytes())
+        tokenizer = Tokenizer(stored.numpy().tobytes())
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if len(tokenizer) != config.vocab_size:
@@ -140,7 +140,7 @@ def _tokenizer(path: Path, entry: dict[str, Any], config: TransformerConfig) -> 
 
 
 def _weights(path: Path, stored: dict[str, Any], model: Transformer) -> dict[str, Tensor]:
-    """The model's tensors under their own names; UserError unless they are exactly those."""
+    """Return the stored tensors by name; UserError unless they are exactly those of the model."""
     # torch.compile and data-parallel wrappers insert their own part into every name.
     wrappers = {"_orig_mod", "module"}
     found = {
@@ -194,9 +194,7 @@ def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Pa
     ]
     finished = [found for found in versions if (found[0] / "result.json").is_file()]
     if finished:
-        return max(
-            finished, key=lambda found: (_when_finished(found[0]), version_number(found[0]))
-        )[1]
+        return max(finished, key=lambda found: _when_finished(found[0]))[1]
     if given is None:
         raise UserError(
             f"no finished run under {runs}/: train one with "
@@ -214,11 +212,12 @@ def _checkpoint_in(folder: Path) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _when_finished(version: Path) -> int:
-    return (version / "result.json").stat().st_mtime_ns
+def _when_finished(version: Path) -> tuple[int, int]:
+    """By time; of two at the same time, the higher version is the later one."""
+    return (version / "result.json").stat().st_mtime_ns, version_number(version)
 
 
 def version_number(path: Path) -> int:
-    """version_10 comes after version_9; -1 for any other name."""
+    """The number of a version folder, so that version_10 follows version_9; -1 for other names."""
     digits = path.name.removeprefix("version_")
     return int(digits) if digits.isdecimal() else -1

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from translate.model.layers import AttentionRecord, DecoderBlock
+from translate.model.attention import AttentionRecord
+from translate.model.layers import DecoderBlock
 from translate.model.masks import causal_mask
 from translate.model.transformer import Transformer
 

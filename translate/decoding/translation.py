@@ -1,4 +1,4 @@
-"""What comes out for one sentence."""
+"""The translation of one sentence, with what a reader should know about it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Translation:
-    """What came out for one sentence, and what a reader should know about it."""
+    """The translation of one sentence, with what a reader should know about it."""
 
     text: str  # begins with exactly the characters of the prefix
-    ids: list[int]  # without bos and eos; those of the prefix too
+    ids: list[int]  # those of the prefix included; without bos and eos
     limit_reached: bool = False  # stopped at the limit: the sentence has no end
-    prefix_finished: bool = False  # the model ended the sentence where the prefix ends, or at once
+    prefix_finished: bool = False  # the model added nothing to the prefix
     dropped: str = ""  # the end of a source that is too long: the model did not read it
     unknown: Sequence[str] = ()  # characters of source or prefix that the vocabulary does not have
-    score: float | None = None  # from `BeamSearch`, 0 of a blank sentence; greedy search needs none
+    score: float | None = None  # of beam search; 0 for a blank sentence, None in greedy search
 
     def notes(self) -> list[str]:
-        """What a reader of `text` should know, in words."""
+        """Return what a reader of `text` should know, one sentence each."""
         notes = []
         if self.dropped:
             notes.append(
@@ -42,5 +42,5 @@ class Translation:
 
 
 def shortened(text: str, width: int = 40) -> str:
-    """The first `width` characters, with "..." if that is not all."""
+    """Return `text`, cut to `width` characters with "..." at the end if it is longer."""
     return text if len(text) <= width else text[: width - 3] + "..."

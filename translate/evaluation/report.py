@@ -1,45 +1,21 @@
-"""What `translate test` prints, and what it leaves beside the model."""
+"""The tables of `translate test`, and the files with translations and scores."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from translate.decoding.translator import Translator
-from translate.errors import UsageError
 from translate.evaluation.evaluate import Evaluation, evaluate
 from translate.io import write_atomically
 from translate.text.corpus import Pair, ParallelFiles
-from translate.training.config_errors import say
-from translate.training.run_folder import RunFolder
 
-
-def other_pairs(source: Path | None, reference: Path | None) -> list[Pair] | None:
-    """The pairs of --input and --reference, line by line; None if neither is given.
-
-    A pair that is blank on either side is left out, as in the files of a config, and counted.
-
-    Raises:
-        UsageError: one without the other, or one file for both.
-        UserError: a file that cannot be read, unequal counts, nothing but blank lines.
-    """
-    if source is None and reference is None:
-        return None
-    if source is None or reference is None:
-        given, missing = ("input", "reference") if reference is None else ("reference", "input")
-        raise UsageError(
-            f"--{given} without --{missing}: line n of one belongs to that of the other"
-        )
-    if source == reference:
-        raise UsageError(f"--input and --reference are the same file: {source}")
-    corpus = ParallelFiles(source=source, target=reference).read()
-    for entry in corpus.left_out:
-        say(str(entry))
-    return corpus.pairs
+logger = logging.getLogger(__name__)
 
 
 def report(
@@ -47,101 +23,97 @@ def report(
     pairs: Sequence[Pair],
     *,
     name: str,
-    checkpoint: Path,
     beam: int,
     length_penalty: float,
-) -> None:
-    """Translate with greedy search and with beam search; print both tables, leave both files.
+    checkpoint: str,
+    results_path: Callable[[str], Path],
+) -> Iterator[str]:
+    """Translate with greedy search and with beam search; yield the lines of both tables.
+
+    After each table its translations and scores are written.
 
     Args:
-        name: of the set of sentences: "test", or the name of the file given with --input.
-        checkpoint: where the model came from; the files are written beside it.
-        beam: hypotheses at a time; 1 leaves greedy search alone.
+        name: of the sentences: "test", or the name of the file given with --input.
+        beam: beam width; 1 leaves only greedy search.
         length_penalty: of beam search.
+        checkpoint: name of the model's file, for the scores.
+        results_path: returns the path of results without suffix, for a name such as "test.greedy".
     """
-    said: set[str] = set()
+    logged: set[str] = set()
     for width in dict.fromkeys((1, beam)):
         search = "greedy" if width == 1 else f"beam {width}"
-        settings = {} if width == 1 else {"beam": width, "length_penalty": length_penalty}
+        settings: dict[str, Any] = (
+            {} if width == 1 else {"beam": width, "length_penalty": length_penalty}
+        )
         result = evaluate(translator, pairs, **settings, full=True)
-        gap = "" if width == 1 else "\n"
-        print(f"{gap}{name}: {len(pairs)} sentences, {search}")
-        print("\n".join(_table(result)), flush=True)
+        if width > 1:
+            yield ""
+        yield f"{name}: {len(pairs)} sentences, {search}"
+        yield from _table(result)
         for note in result.notes:
-            if note not in said:  # greedy search has said what there is to say about the sources
-                say(f"{name}, {search}: {note}")
-        said.update(result.notes)
-        values = {"checkpoint": checkpoint.name, "search": search, **settings}
-        _save(result, values, checkpoint, f"{name}.{search.replace(' ', '')}")
+            if note not in logged:  # both searches have the same notes about the sources
+                logger.info("%s, %s: %s", name, search, note)
+        logged.update(result.notes)
+        values = {"checkpoint": checkpoint, "search": search, **settings}
+        _save(result, values, results_path(f"{name}.{search.replace(' ', '')}"))
 
 
-def report_challenges(translator: Translator, files: Sequence[Path]) -> None:
-    """A line for each challenge file, greedy."""
+def report_challenges(translator: Translator, files: Sequence[Path]) -> Iterator[str]:
+    """Translate each challenge file with greedy search; yield one line per file."""
     if files:
-        print(f"\n{'challenge, greedy':<17} {'exactly right':>20} {'BLEU':>7} {'chrF':>7}")
+        yield ""
+        yield f"{'challenge, greedy':<17} {'exactly right':>20} {'BLEU':>7} {'chrF':>7}"
     for path in files:
         corpus = ParallelFiles(tsv=path).read("data.challenge")
         for entry in corpus.left_out:
-            say(f"data.challenge: {entry}")
+            logger.info("data.challenge: %s", entry)
         result = evaluate(translator, corpus.pairs)
-        columns = f"{_share(result.scores.exact, len(corpus.pairs)):>20} "
-        columns += f"{result.scores.bleu:7.2f} {result.scores.chrf:7.2f}"
-        print(f"{path.stem:<17} {columns}", flush=True)
+        exact = _share(result.scores.exact, len(corpus.pairs))
+        yield f"{path.stem:<17} {exact:>20} {result.scores.bleu:7.2f} {result.scores.chrf:7.2f}"
         for note in result.notes:
-            say(f"{path.stem}: {note}")
+            logger.info("%s: %s", path.stem, note)
 
 
-def _table(result: Evaluation) -> list[str]:
-    lines = []
+def _table(result: Evaluation) -> Iterator[str]:
     for name, metric in result.scores.metrics.items():
         interval = "" if metric.interval is None else "{:.2f} to {:.2f}".format(*metric.interval)
-        lines.append(f"{name:<15} {metric.value:6.2f}  95 %: {interval:<15}  {metric.signature}")
-    lines.append(f"{'length ratio':<15} {result.scores.length_ratio:7.3f}")
-    counts = {"exactly right": result.scores.exact, **result.counts}
-    for name, number in counts.items():
-        lines.append(f"{name.replace('_', ' '):<15} {_share(number, len(result.outputs))}")
-    return lines
+        yield f"{name:<15} {metric.value:6.2f}  95 %: {interval:<15}  {metric.signature}"
+    yield f"{'length ratio':<15} {result.scores.length_ratio:7.3f}"
+    for name, number in {"exactly right": result.scores.exact, **result.counts}.items():
+        yield f"{name.replace('_', ' '):<15} {_share(number, len(result.outputs))}"
 
 
 def _share(part: int, count: int) -> str:
     return f"{part / count:.1%} ({part} of {count})"
 
 
-def _save(result: Evaluation, values: dict[str, Any], checkpoint: Path, name: str) -> None:
-    """Write the translations, a line each, and the scores as JSON beside the model.
-
-    In the run's folder; a model that lies elsewhere has them beside its file. Unless the model is
-    a run's best, its name stands before theirs: of two models in one place each keeps its own.
-    """
-    run = RunFolder.of_checkpoint(checkpoint)
-    folder = checkpoint.parent if run is None else run.path
-    if run is None or checkpoint.stem != "best":
-        name = f"{checkpoint.stem}.{name}"
+def _save(result: Evaluation, values: dict[str, Any], path: Path) -> None:
+    """Write the translations, one per line, and the scores as JSON."""
     values = {**values, **asdict(result.scores), **result.counts}
-    texts = {
-        ".txt": "".join(f"{output}\n" for output in result.outputs),
-        ".json": json.dumps(values, indent=2) + "\n",
+    contents = {
+        ".txt": "".join(f"{output}\n" for output in result.outputs).encode(),
+        ".json": (json.dumps(values, indent=2) + "\n").encode(),
     }
-    stem = _free(folder / name, texts)
-    for ending, text in texts.items():
-        write_atomically(Path(f"{stem}{ending}"), text.encode())
-    say(f"translations: {stem}.txt, scores: {stem}.json")
+    path = _unused(path, contents)
+    for suffix, content in contents.items():
+        write_atomically(Path(f"{path}{suffix}"), content)
+    logger.info("translations: %s.txt, scores: %s.json", path, path)
 
 
-def _free(stem: Path, texts: dict[str, str]) -> Path:
-    """`stem`, or with the first number at which nothing else stands: results are not replaced."""
-    place, number = stem, 1
-    while not all(_is_free(Path(f"{place}{ending}"), text) for ending, text in texts.items()):
-        say(f"{place}.txt: other results stand there and stay as they are")
+def _unused(path: Path, contents: dict[str, bytes]) -> Path:
+    """Return `path`, or with the first number at which no other results exist."""
+    candidate, number = path, 1
+    while not all(_is_free(Path(f"{candidate}{end}"), each) for end, each in contents.items()):
+        logger.info("%s.txt: other results exist and are kept", candidate)
         number += 1
-        place = stem.with_name(f"{stem.name}_{number}")
-    return place
+        candidate = path.with_name(f"{path.name}_{number}")
+    return candidate
 
 
-def _is_free(path: Path, text: str) -> bool:
+def _is_free(path: Path, content: bytes) -> bool:
     if not os.path.lexists(path):
         return True
     try:
-        return path.read_bytes() == text.encode()
+        return path.read_bytes() == content
     except OSError:
         return False

@@ -5,7 +5,7 @@ B batch, S source length, T target length, D d_model, H heads, d_k head width.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -128,7 +128,7 @@ def parameters_by_module(model: Transformer) -> dict[str, list[nn.Parameter]]:
 
 
 def update_ratios(
-    before: Mapping[str, list[Tensor]], after: Mapping[str, list[Tensor]]
+    before: Mapping[str, Sequence[Tensor]], after: Mapping[str, Sequence[Tensor]]
 ) -> dict[str, float]:
     """Return, for each group of parameters, the norm of the update / the norm of the weights."""
     ratios = {}

@@ -10,13 +10,13 @@ Both go through the same five stages:
 
 Stages 3 to 5 cost (number of queries) x (number of keys): O(n²).
 
-B batch, T number of queries, S number of keys (T = S in self-attention), D d_model, H heads,
-d_k head width.
+B batch, T queries, S keys (T = S in self-attention), D d_model, H heads, d_k head width.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -27,8 +27,7 @@ from torch.nn import functional as F
 class Stages(NamedTuple):
     """What each stage of one attention produced, in order.
 
-    Single head: x (n, d_in); queries, keys, values and context (n, d_out); scores and weights
-    (n, n). Multi-head: x (B, T, D), then (B, H, ...) with T queries and S keys of width d_k.
+    Multi-head: x (B, T, D), then (B, H, ...). Single head: x (n, d_in), n x n scores and weights.
     """
 
     x: Tensor
@@ -40,15 +39,23 @@ class Stages(NamedTuple):
     context: Tensor
 
 
+@dataclass
+class AttentionRecord:
+    """The stages of every attention in one forward pass, one entry per layer."""
+
+    encoder: list[Stages] = field(default_factory=list)  # weights (B, H, S, S)
+    decoder: list[Stages] = field(default_factory=list)  # weights (B, H, T, T)
+    cross: list[Stages] = field(default_factory=list)  # weights (B, H, T, S)
+
+
 def scores_to_weights(scores: Tensor, scale: float, mask: Tensor | None = None) -> Tensor:
     """Stage 4: softmax(scores · scale) over the keys, (..., T, S) -> (..., T, S).
 
     The dot product of d_k independent terms of variance 1 has variance d_k. Scaling by 1/√d_k
     brings the variance back to 1, so that the softmax does not start out saturated.
 
-    Where `mask` is False the weight is exactly 0. All other rows sum to 1. A row that may attend
-    to nothing is all zeros, as in ``F.scaled_dot_product_attention``: filling with -inf would make
-    the row NaN, and the NaN would spread through the gradient.
+    Where `mask` is False the weight is exactly 0. A row that may attend to nothing is all zeros,
+    as in ``F.scaled_dot_product_attention``; with -inf the row and all gradients would be NaN.
     """
     scaled = scores * scale
     if mask is None:
@@ -61,9 +68,8 @@ def scores_to_weights(scores: Tensor, scale: float, mask: Tensor | None = None) 
 class SelfAttention(nn.Module):
     """One head of self-attention over one unbatched sequence: (n, d_in) -> (n, d_out).
 
-    The three matrices are drawn uniformly from [0, 1) in the order query, key, value, as in
-    Raschka, *Build a Large Language Model (From Scratch)*, chapter 3, whose worked numbers the
-    tests reproduce.
+    The matrices are drawn uniformly from [0, 1) in the order query, key, value, as in Raschka,
+    *Build a Large Language Model (From Scratch)*, chapter 3; the tests have its numbers.
     """
 
     def __init__(self, d_in: int, d_out: int) -> None:
@@ -90,20 +96,16 @@ class SelfAttention(nn.Module):
 class MultiHeadAttention(nn.Module):
     """H heads side by side, each of width d_k = D / H, concatenated and projected back.
 
-    Serves as self-attention (queries, keys and values from the same tokens) and as
-    cross-attention (queries from the target, keys and values from the encoder output).
+    Self-attention takes queries, keys and values from the same tokens; cross-attention takes
+    queries from the target, keys and values from the encoder output.
 
-    Queries, keys and values are projected without bias, as in the lesson: a bias on the keys adds
-    the same number to all scores of a query and cancels in the softmax. There is no dropout on the
-    weights: the fused kernel would leave its fast path, and the published recipe for this model
-    size sets it to 0 as well (Wu et al. 2021).
+    The projections have no bias, as in the lesson: a bias on the keys adds the same number to all
+    scores of a query and cancels in the softmax. The weights have no dropout, which the fused
+    kernel does not support on its fast path; Wu et al. 2021 use none for this model size either.
 
     Raises:
         ValueError: `n_heads` does not divide `d_model`.
     """
-
-    # For at most this many keys the explicit stages are faster on a CPU than the fused kernel.
-    explicit_up_to = 64
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
@@ -111,6 +113,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
         self.n_heads = n_heads
         self.scale = 1 / math.sqrt(d_model // n_heads)
+        self.explicit_up_to = 64  # keys; on a CPU the fused kernel is slow for few (in bfloat16)
         self.W_query = nn.Linear(d_model, d_model, bias=False)
         self.W_key = nn.Linear(d_model, d_model, bias=False)
         self.W_value = nn.Linear(d_model, d_model, bias=False)
@@ -124,21 +127,18 @@ class MultiHeadAttention(nn.Module):
         *,
         record: list[Stages] | None = None,
     ) -> Tensor:
-        """Let the tokens `x` attend to `memory`, by default to themselves.
+        """Let x (B, T, D) attend to memory (B, S, D), by default to itself; return (B, T, D).
+
+        The explicit stages and the fused kernel, which never builds the (T, S) matrices, agree.
 
         Args:
-            x: (B, T, D).
-            memory: (B, S, D).
+            x: gives the queries.
+            memory: gives the keys and values.
             mask: boolean, broadcastable to (B, H, T, S), True: may attend; None allows everything.
             record: receives the `Stages` of this attention.
 
-        Returns:
-            (B, T, D). The explicit stages and the fused kernel, which never builds the (T, S)
-            matrices, give the same result.
-
         Raises:
-            TypeError: a mask that is not boolean. The fused kernel would add a 0/1 float mask to
-                the scores instead of blocking anything.
+            TypeError: a mask that is not boolean, such as the 0/1 floats that other programs use.
         """
         if mask is not None and mask.dtype != torch.bool:
             raise TypeError(f"attention mask must be boolean (True: may attend), not {mask.dtype}")

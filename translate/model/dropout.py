@@ -9,10 +9,9 @@ from torch import Tensor, nn
 class Dropout(nn.Module):
     """Zero a random share `p` of the elements during training; scale up the others.
 
-    The same as ``nn.Dropout``, except that 8 random bits decide about each element instead of a
-    random float, and that the bits are drawn 64 at a time. ``nn.Dropout`` makes a training step on
-    a CPU 8 % slower (docs/speed.md). `p` is rounded to the nearest multiple of 1/256, and the
-    scale belongs to the rounded value, so the expectation of each element is kept exactly.
+    The same as ``nn.Dropout``, which makes a training step on a CPU 8 % slower (docs/speed.md):
+    here 8 random bits decide about an element instead of a random float. So `p` is rounded to a
+    multiple of 1/256; the scale is that of the rounded value.
     """
 
     def __init__(self, p: float) -> None:
@@ -20,7 +19,6 @@ class Dropout(nn.Module):
         self.of_256 = min(round(p * 256), 255)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return a tensor of the shape of `x`."""
         if not self.training or self.of_256 == 0:
             return x
         words = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device)

@@ -7,34 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from translate.model.attention import MultiHeadAttention, Stages
+from translate.model.attention import AttentionRecord, MultiHeadAttention
 from translate.model.dropout import Dropout
-
-
-@dataclass
-class AttentionRecord:
-    """The stages of every attention in one forward pass, one entry per layer."""
-
-    encoder: list[Stages] = field(default_factory=list)  # weights (B, H, S, S)
-    decoder: list[Stages] = field(default_factory=list)  # weights (B, H, T, T)
-    cross: list[Stages] = field(default_factory=list)  # weights (B, H, T, S)
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """Return position codes (length, D): sines in the even columns, cosines in the odd ones.
 
-    Column pair i has wavelength 2π · 10000^(2i/D) (Vaswani et al. 2017, section 3.5). There is
-    nothing to learn, so every position up to `length` works, also those never seen in training.
+    Column pair i has wavelength 2π · 10000^(2i/D) (Vaswani et al. 2017, section 3.5). Positions
+    never seen in training work too, as there is nothing to learn.
     """
-    positions = torch.arange(length, dtype=torch.float32)[:, None]  # (L, 1)
+    positions = torch.arange(length, dtype=torch.float32)[:, None]  # (length, 1)
     rates = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10_000.0) / d_model))  # (D / 2,)
-    angles = positions * rates  # (L, 1) * (D / 2,) -> (L, D / 2)
+    angles = positions * rates  # (length, 1) * (D / 2,) -> (length, D / 2)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # (length, D)
 
 
@@ -51,9 +41,8 @@ class Residual(nn.Module):
     pre-norm   x + dropout(sublayer(norm(x)))     the path from loss to input is a plain sum
     post-norm  norm(x + dropout(sublayer(x)))     as in Vaswani et al. 2017; needs warmup
 
-    Pre-norm is the default: its gradient reaches the lowest layer undamped, so training is
-    stable at higher learning rates (Xiong et al. 2020, "On Layer Normalization in the
-    Transformer Architecture").
+    Pre-norm is the default: it is stable at higher learning rates (Xiong et al. 2020). Further
+    arguments of a call go to the sublayer.
     """
 
     sublayer: Any  # MultiHeadAttention or FeedForward
@@ -66,7 +55,6 @@ class Residual(nn.Module):
         self.norm_first = norm == "pre"
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """Further arguments go to the sublayer."""
         return self.around(x, lambda y: self.sublayer(y, *args, **kwargs))
 
     def around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:

@@ -23,9 +23,8 @@ def causal_mask(
 ) -> Tensor:
     """Return the mask that hides the future, shape (1, 1, n_new, n_total).
 
-    Row i belongs to position n_total - n_new + i: the queries are the last `n_new` of `n_total`
-    positions (by default all of them). So several new positions on top of a cache see the whole
-    past and nothing of their own future.
+    The queries are the last `n_new` of `n_total` positions (by default all of them), so several
+    new positions on top of a cache see the whole past and nothing of their own future.
     """
     n_total = n_new if n_total is None else n_total
     everything = torch.ones(n_new, n_total, dtype=torch.bool, device=device)

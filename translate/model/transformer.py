@@ -7,20 +7,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from translate.model.attention import AttentionRecord
 from translate.model.dropout import Dropout
-from translate.model.layers import AttentionRecord, DecoderBlock, EncoderBlock, sinusoidal_positions
+from translate.model.layers import DecoderBlock, EncoderBlock, Residual, sinusoidal_positions
 from translate.model.masks import causal_mask, padding_mask
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
     """All settings that determine the shape of the model.
+
+    Args:
+        vocab_size: V, the pieces of the tokenizer.
+        pad_id: the piece that fills up short rows of a batch.
+        d_model: D, width of every token's vector.
+        n_heads: attention heads; must divide d_model. Narrow heads score too coarsely.
+        d_ff: width inside the feed-forward layers.
+        encoder_layers: blocks that read the source.
+        decoder_layers: blocks that write the target.
+        dropout: share of each sublayer's output that is set to zero in training.
+        norm: LayerNorm before each sublayer ("pre") or after each residual sum ("post").
+        max_length: most pieces of a source or a target, with bos or eos.
 
     Raises:
         ValueError: with *all* contradictions among the settings.
@@ -29,23 +42,21 @@ class TransformerConfig:
     vocab_size: int
     pad_id: int
     d_model: int = 128
-    n_heads: int = 4  # 4 heads of 32: narrower heads score too coarsely, fewer see too little
+    n_heads: int = 4
     d_ff: int = 256
     encoder_layers: int = 2
     decoder_layers: int = 2
     dropout: float = 0.1
-    norm: str = "pre"
-    max_length: int = 256  # pieces of a source or a target, with bos or eos
+    norm: Literal["pre", "post"] = "pre"
+    max_length: int = 256
 
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "d_model", "n_heads", "d_ff", "encoder_layers", "decoder_layers")
         faults = [
-            f"{name} must be at least 1, not {getattr(self, name)}"
-            for name in sizes
-            if getattr(self, name) < 1
+            f"{name} must be at least {least}, not {getattr(self, name)}"
+            for name, least in {**dict.fromkeys(sizes, 1), "max_length": 2}.items()
+            if getattr(self, name) < least
         ]
-        if self.max_length < 2:
-            faults.append(f"max_length must be at least 2 (a piece and eos), not {self.max_length}")
         if self.n_heads >= 1 and self.d_model % self.n_heads:
             faults.append(f"n_heads {self.n_heads} does not divide d_model {self.d_model}")
         if self.d_model % 2:
@@ -68,25 +79,20 @@ class Transformer(nn.Module):
     (Press and Wolf 2017).
     """
 
-    encoder: Any  # nn.ModuleList of EncoderBlock
-    decoder: Any  # nn.ModuleList of DecoderBlock
-    positions: Tensor  # (max_length, D)
-
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.d_model, padding_idx=config.pad_id)
-        self.register_buffer(
-            "positions", sinusoidal_positions(config.max_length, config.d_model), persistent=False
-        )
+        positions = sinusoidal_positions(config.max_length, config.d_model)
+        self.register_buffer("positions", positions, persistent=False)
         self.dropout = Dropout(config.dropout)
         shape = (config.d_model, config.n_heads, config.d_ff, config.dropout, config.norm)
         self.encoder = nn.ModuleList(EncoderBlock(*shape) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderBlock(*shape) for _ in range(config.decoder_layers))
         # Pre-norm leaves the residual stream unnormalised; post-norm blocks end in a LayerNorm.
-        pre_norm = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
+        final_norm = nn.LayerNorm if config.norm == "pre" else nn.Identity
+        self.encoder_norm = final_norm(config.d_model)
+        self.decoder_norm = final_norm(config.d_model)
         self.initialise()
 
     @torch.no_grad()
@@ -95,12 +101,11 @@ class Transformer(nn.Module):
 
         * Embedding: normal, standard deviation 0.02. At the output the same table meets a
           normalised vector of length √D, so logits start near 0 and the loss near ln V; with the
-          D^-0.5 of the original, a piece would start out predicting itself, 1 nat above ln V.
-          At the input, times √D, a piece is a third as strong as its position code.
+          original D^-0.5, a piece would start out predicting itself, 1 nat above ln V.
         * Matrices: Xavier uniform, which keeps the variance through a layer in both directions
           (Glorot and Bengio 2010). Biases: zero.
-        * Pre-norm only: the last matrix of each residual branch is divided by the square root of
-          the number of branches, so that their sum does not grow with depth (Radford et al. 2019).
+        * Pre-norm: the last matrix of each residual branch is divided by the square root of the
+          number of branches, so that their sum does not grow with depth (Radford et al. 2019).
         """
         for module in self.modules():
             if isinstance(module, nn.Linear):
@@ -110,33 +115,22 @@ class Transformer(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.embedding.weight[self.config.pad_id].zero_()
         if self.config.norm == "pre":
-            for block in self.encoder:
-                branches = math.sqrt(2 * self.config.encoder_layers)
-                block.self_attention.sublayer.out_proj.weight.div_(branches)
-                block.feed_forward.sublayer[-1].weight.div_(branches)
-            for block in self.decoder:
-                branches = math.sqrt(3 * self.config.decoder_layers)
-                block.self_attention.sublayer.out_proj.weight.div_(branches)
-                block.cross_attention.sublayer.out_proj.weight.div_(branches)
-                block.feed_forward.sublayer[-1].weight.div_(branches)
+            for blocks in (self.encoder, self.decoder):
+                branches = [m.sublayer for m in blocks.modules() if isinstance(m, Residual)]
+                for branch in branches:
+                    last = [m for m in branch.modules() if isinstance(m, nn.Linear)][-1]
+                    last.weight.div_(math.sqrt(len(branches)))
 
     def source_mask(self, src: Tensor) -> Tensor:
         """Every position may attend to every real token: (B, S) -> (B, 1, 1, S)."""
         return padding_mask(src, self.config.pad_id)
 
     def target_mask(self, tgt_in: Tensor) -> Tensor:
-        """No position may attend to later ones: (B, T) -> (1, 1, T, T).
-
-        Padding of the target needs no mask: it stands at the end, where causality hides it.
-        """
+        """No position may attend to later ones, nor to padding, which is last: (1, 1, T, T)."""
         return causal_mask(tgt_in.shape[1], device=tgt_in.device)
 
     def embed(self, ids: Tensor, start: int = 0) -> Tensor:
-        """What each token is plus where it stands, counted from `start`: (B, T) -> (B, T, D).
-
-        Raises:
-            ValueError: a position at or above `max_length`.
-        """
+        """What each token is plus where it stands, from position `start`: (B, T) -> (B, T, D)."""
         end = start + ids.shape[1]
         if end > self.config.max_length:
             raise ValueError(f"{end} pieces, but max_length is {self.config.max_length}")
@@ -160,8 +154,7 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Return hidden states (B, T, D) that predict the piece after each of `tgt_in` (B, T).
 
-        Padding of `tgt_in` stands at the end; the hidden states there mean nothing.
-        A `src_mask` of None means that no source is padded.
+        Padding stands at the end. A `src_mask` of None means that no source is padded.
         """
         tgt_mask = self.target_mask(tgt_in)
         x = self.embed(tgt_in)

@@ -1,1 +1,1 @@
-"""Everything that needs lightning: the training loop, its data and its callbacks."""
+"""The training loop with its data and callbacks; the only package that imports lightning."""

@@ -1,6 +1,6 @@
-"""Pairs to padded integer batches of about equal size.
+"""From sentence pairs to padded integer batches of about equal size.
 
-Shapes: B batch, S longest source, T longest target of the batch, both with their end or start sign.
+Shapes: B batch, S longest source with eos, T longest target with bos or eos.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class Example(NamedTuple):
     """One encoded pair.
 
     `source` ends in eos. `target` has neither bos nor eos: `collate` adds them. `index` is the
-    pair's position in the list it came from, so that filtering loses no connection to the text.
-    Arrays of C ints take a quarter of the room of lists: of a million pairs, 0.2 GiB.
+    pair's position in the original list; it leads back to the text after filtering. Arrays of C
+    integers need a quarter of the RAM of lists: 0.2 GiB for a million pairs.
     """
 
     source: array[int]
     target: array[int]
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of this name
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """Positions taken in a batch: (S, T), each side with its one bos or eos counted."""
+        """Return (S, T) of this pair: its pieces, with bos or eos."""
         return len(self.source), len(self.target) + 1
 
 
@@ -43,8 +43,8 @@ class Example(NamedTuple):
 class Batch:
     """int64 tensors: src (B, S), tgt_in (B, T), tgt_out (B, T), indices (B,).
 
-    tgt_in is bos, w1, ..., wn and tgt_out is w1, ..., wn, eos; both and src are filled with pad.
-    indices are the examples' `index`.
+    tgt_in is bos, w1, ..., wn and tgt_out is w1, ..., wn, eos. All are filled with pad on the
+    right. indices are the examples' `index`.
     """
 
     src: Tensor
@@ -54,7 +54,7 @@ class Batch:
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
-    """Examples in the order of `pairs`, each with its position as `index`."""
+    """Return examples in the order of `pairs`, each with its position as `index`."""
     return [
         Example(
             array("i", [*tokenizer.encode(pair.source), tokenizer.eos_id]),
@@ -65,36 +65,28 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
     ]
 
 
-def keep_fitting(examples: Sequence[Example], max_length: int) -> tuple[list[Example], str]:
-    """The examples that fit a model of `max_length` positions, and a note ("" if all do).
+def split_by_length(
+    examples: Iterable[Example], max_length: int
+) -> tuple[list[Example], list[Example]]:
+    """Return the examples that fit a model of `max_length` positions, and those too long for it.
 
-    The limit holds for each side with its end or start sign counted: `max_length - 1` pieces
-    pass, `max_length` pieces do not. Nothing is cut: half a sentence has no known translation.
-
-    Raises:
-        UserError: none of the examples fits.
+    The limit includes bos or eos: a side of `max_length - 1` pieces passes, one of `max_length`
+    pieces does not. Sentences are not cut, because half a sentence has no known translation.
     """
-    kept = [example for example in examples if max(example.lengths) <= max_length]
-    if len(kept) == len(examples):
-        return kept, ""
-    first = next(example for example in examples if max(example.lengths) > max_length)
-    note = (
-        f"left out {len(examples) - len(kept):,} of {len(examples):,} pairs longer than "
-        f"max_length {max_length} (pieces with start or end sign), first pair {first.index + 1:,} "
-        f"with {first.lengths[0]:,} and {first.lengths[1]:,}"
-    )
-    if not kept:
-        raise UserError(f"no pairs left: {note}; raise max_length or split the sentences")
-    return kept, note
+    fitting: list[Example] = []
+    too_long: list[Example] = []
+    for example in examples:
+        (fitting if max(example.lengths) <= max_length else too_long).append(example)
+    return fitting, too_long
 
 
 def collate(examples: Sequence[Example], *, pad_id: int, bos_id: int, eos_id: int) -> Batch:
-    """Pad examples to one Batch, in the order given."""
+    """Pad examples to one Batch, in the given order."""
 
     def padded(rows: list[array[int]]) -> Tensor:
         filled = np.full((len(rows), max(map(len, rows))), pad_id)
-        for place, row in zip(filled, rows, strict=True):
-            place[: len(row)] = row
+        for slot, row in zip(filled, rows, strict=True):
+            slot[: len(row)] = row
         return torch.from_numpy(filled)
 
     bos, eos = array("i", [bos_id]), array("i", [eos_id])
@@ -107,21 +99,21 @@ def collate(examples: Sequence[Example], *, pad_id: int, bos_id: int, eos_id: in
 
 
 class TokenBatchSampler(Sampler[list[int]]):
-    """Batches of positions in `lengths`, under a budget of tokens with padding counted.
+    """Batches of positions in `lengths`, each of at most `max_tokens` tokens with padding.
 
-    A batch costs rows * (longest source + longest target), pads included, and no batch costs
-    more than `max_tokens`; only a pair that alone costs more has a batch to itself.
+    The tokens of a batch are rows * (longest source + longest target). Only a pair that is longer
+    than `max_tokens` on its own exceeds the limit, in a batch of its own.
 
     Pairs of about the same length share a batch: each belongs to a bucket by its longer side
-    (bounds at most an eighth apart). An epoch shuffles the pairs within buckets, cuts the row of
-    buckets into batches, and shuffles the batches. Cuts are made by bucket bounds and not by the
-    pairs' own lengths, so they are the same in every epoch, and so is the number of batches.
+    (bounds at most an eighth apart). An epoch shuffles the pairs within buckets, cuts the sequence
+    of buckets into batches, and shuffles the batches. The cuts depend on the bounds of the buckets
+    and not on the pairs' own lengths, so every epoch has the same number of batches.
 
-    The order is a function of `seed` and the epoch alone: no global random state, no workers.
+    The order depends only on `seed` and the epoch, not on a global random state or on workers.
 
     Args:
         lengths: (source, target) length of each example, `Example.lengths`.
-        max_tokens: the budget of one batch.
+        max_tokens: limit of one batch.
         seed: of the order.
         shuffle: False gives the same batches in order of length, each in order of position.
 
@@ -140,7 +132,7 @@ class TokenBatchSampler(Sampler[list[int]]):
         if max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens}, expected 1 or more")
         if not lengths:
-            raise UserError("no pairs to make batches of")
+            raise UserError("no pairs: batches need at least one")
         self._seed = seed
         self._shuffle = shuffle
         self._epoch = 0
@@ -149,42 +141,43 @@ class TokenBatchSampler(Sampler[list[int]]):
         self._spans = _cut(lengths, self._buckets, max_tokens)
 
     def __len__(self) -> int:
-        """Batches of an epoch: the same number in every epoch, whatever is skipped."""
+        """Return the number of batches in an epoch, which skipping does not change."""
         return len(self._spans)
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order; another epoch is a whole one, whatever was skipped."""
+        """Choose the order; a new epoch skips no batches."""
         if epoch != self._epoch:
             self._skip = 0
         self._epoch = epoch
 
     def skip_batches(self, count: int) -> None:
-        """Leave out the first `count` batches of this epoch: resume in the middle of it.
+        """Skip the first `count` batches of this epoch, to resume inside it.
 
-        Not of one iteration: a DataLoader with workers begins twice and uses the second.
+        Every iteration of the epoch skips them: a DataLoader with workers starts two iterations and
+        uses the second.
         """
         if not 0 <= count <= len(self):
             raise ValueError(f"cannot skip {count} of {len(self)} batches")
         self._skip = count
 
     def __iter__(self) -> Iterator[list[int]]:
-        order = range(len(self._buckets))
-        batches = range(len(self._spans))
+        order = list(range(len(self._buckets)))
+        batches = list(range(len(self._spans)))
         if self._shuffle:
             order = shuffled(len(order), f"pairs {self._seed} {self._epoch}")
             batches = shuffled(len(batches), f"batches {self._seed} {self._epoch}")
-        # sorted() is stable: within a bucket the shuffled order stays.
-        order = sorted(order, key=self._buckets.__getitem__)
+        # Sorting is stable: within a bucket the shuffled order stays.
+        order.sort(key=self._buckets.__getitem__)
         spans = [self._spans[batch] for batch in batches[self._skip :]]
         return iter([order[start:stop] for start, stop in spans])
 
 
 def _bucket(lengths: tuple[int, int]) -> int:
-    """Upper bound of the bucket: the longer side, rounded up to four binary digits.
+    """Return the upper bound of the bucket: the longer side, rounded up to four binary digits.
 
-    By the longer side and not by the sum, because the sum puts (3, 9) beside (9, 3). On Multi30k
-    and Tatoeba this pads 8 % and draws other neighbours each epoch; a grid over both sides pads
-    3 % but leaves a third of the neighbours the same.
+    The sum of both sides would put (3, 9) beside (9, 3). On Multi30k and Tatoeba, 8 % of the
+    positions are padding and nearly all neighbours change from epoch to epoch; with buckets over
+    both sides 3 % are padding, but a third of the neighbours stay the same.
     """
     longer = max(lengths)
     step = 1 << max(0, longer.bit_length() - 4)
@@ -194,7 +187,7 @@ def _bucket(lengths: tuple[int, int]) -> int:
 def _cut(
     lengths: Sequence[tuple[int, int]], buckets: Sequence[int], max_tokens: int
 ) -> list[tuple[int, int]]:
-    """Spans (start, stop) of the pairs sorted by bucket, each one batch within the budget."""
+    """Return spans (start, stop) of the pairs sorted by bucket; each is one batch."""
     bounds: dict[int, tuple[int, int]] = {}
     for bucket, (source, target) in zip(buckets, lengths, strict=True):
         longest = bounds.get(bucket, (0, 0))

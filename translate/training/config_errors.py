@@ -1,60 +1,29 @@
-"""What the person reads: our own lines, libraries kept quiet, a parser's complaints in one line."""
+"""What the parser refuses, told in one line: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import logging
 import re
-import sys
-import warnings
 from collections.abc import Iterable, Sequence
 
 from translate.text.corpus import ParallelFiles
 
-_QUIET = (
-    ".*does not have many workers.*",  # batches of this size are cheaper than processes
-    ".*smaller than the logging interval.*",  # `TranslationModule.on_train_start` sees to it
-    ".*dataloader is not resumable.*",  # it is: `TranslationData.train_dataloader` skips
-    ".*exists and is not empty.*",  # a resumed run goes on in its own folder
-    ".*The dirpath has changed.*",  # a checkpoint that was moved is resumed in a new folder
-    ".*instantiate_classes.*was deprecated.*",  # inside Lightning
-    ".*JsonargparseDeprecationWarning.*",
-    ".*LeafSpec.*is deprecated.*",
-)
-# Sections of files, or lists of such; the parser does not name the settings in them as known.
+# Sections of files, or lists of them; the parser does not list their settings.
 _FILES = ("data.train", "data.valid", "data.test")
 _IN_FILES = [f"{key}.{field.name}" for key in _FILES for field in dataclasses.fields(ParallelFiles)]
 
 
-def say(line: str) -> None:
-    """One line for the person who waits."""
-    print(line, file=sys.stderr, flush=True)
-
-
-def silence_lightning() -> None:
-    """Warnings that are wrong or about nothing here, and Lightning's greetings, are not shown."""
-    for name in ("lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    for message in _QUIET:
-        warnings.filterwarnings("ignore", message)
-
-
 def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
-    """Retell a parser's `message` about `args` in one line that says what, where and what to do.
-
-    `known` are the keys that exist.
-    """
+    """Return a parser's `message` about `args` in one line; `known` are the keys that exist."""
     place = _place(args)
     if found := re.search(r"Group '([^']+)' does not accept option '([^']+)'", message):
         key = f"{found[1]}.{found[2]}"
         return f"{place}: no setting {key}{_nearest(key, known)}"
-    if found := re.search(r"does not accept option '([^']+)'", message):
+    if found := re.match(r"Option '([^']+)' is not accepted", message):
         return f"{place}: no setting {found[1]}{_nearest(found[1], known)}"
     if found := re.search(r"unrecognized arguments: --([^\s=]+)", message):
         return f"no setting --{found[1]}{_nearest(found[1], known)}"
-    if found := re.search(r"not accepted before subcommand '(\w+)'", message):
-        return f"put --config after {found[1]}: translate {found[1]} --config FILE"
     if found := re.match(r'Parser key "([^"]+)":\s*(.*)', message, re.DOTALL):
         if found[1] == "config":
             return _wrong_value(found[2])
@@ -70,13 +39,13 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
         fault = _no_section(key, text, given=given) or _wrong_value(text)
         return f"{place}: {key}: {fault}"
     if found := re.match(r'Key "(\w+)\.\w+" not found in namespace', message):
-        return f"{place}: {found[1]}: a section of settings is expected"
+        return f"{place}: {found[1]}: expected a section of settings"
     if "codec can't decode" in message:
         return f"{place}: not UTF-8 text"
     if message.startswith("Unexpected config"):
-        return f"{place}: no settings in it; it should read like configs/tiny.yaml"
+        return f"{place}: no settings in this file; see configs/tiny.yaml for an example"
     if message.startswith("Problems parsing config"):
-        numbers = re.findall(r", line (\d+)", message)  # the last one is where it went wrong
+        numbers = re.findall(r", line (\d+)", message)  # the last one is where parsing stopped
         reasons = re.sub(r"\s+in \"<.*", "", message).removeprefix("Problems parsing config: ")
         place += f":{numbers[-1]}" if numbers else ""
         return f"{place}: not YAML: {reasons.splitlines()[-1]}"
@@ -84,7 +53,7 @@ def explain(message: str, args: Sequence[str], known: Iterable[str]) -> str:
 
 
 def _place(args: Sequence[str]) -> str:
-    """The config files among the arguments, or the command line."""
+    """Return the config files among the arguments, or "command line"."""
     pairs = zip(args, [*args[1:], ""], strict=True)
     files = [value for option, value in pairs if option in ("-c", "--config")]
     files += [arg.split("=", 1)[1] for arg in args if arg.startswith("--config=")]
@@ -95,32 +64,32 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     known = sorted({*known, *sections(known)})
     last = {name.rpartition(".")[2]: name for name in known}
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    if not close:  # the right word in the wrong section
+    if not close:  # the right name in the wrong section
         words = difflib.get_close_matches(key.rpartition(".")[2], last, n=1, cutoff=0.6)
         close = [last[word] for word in words]
     return f"; did you mean {close[0]}?" if close else "; `translate fit --help` lists them all"
 
 
 def sections(known: Iterable[str]) -> list[str]:
-    """The sections of the settings `known`: "data" and "data.train" for "data.train.tsv"."""
+    """Return the sections of the settings `known`: data, data.train for data.train.tsv."""
     dots = [(key, index) for key in known for index, sign in enumerate(key) if sign == "."]
     return sorted({key[:index] for key, index in dots})
 
 
 def _no_section(key: str, text: str, *, given: bool) -> str:
-    """What to write if a section was given as one value, such as a file's name; else ""."""
+    """Return what to write if a section was given as one value, such as a file's name; else ""."""
     text_given = re.search(r"Unable to load config '(.+)'\n", text)
     if key not in _FILES:
-        return f"a section of settings is expected, not {text_given[1]}" if text_given else ""
+        return f"expected a section of settings, got {text_given[1]}" if text_given else ""
     path_given = re.search(r"Expected a path but (.+) either not accessible", text)
     if not (text_given or path_given or "Given value type: <class 'str'>" in text):
         value = re.search(r"Given value: (.*)", text)
         if value and value[1].startswith("['"):
-            return f"a list of sections is expected: write [{{tsv: {value[1].split(chr(39))[1]}}}]"
-        return f"a section of settings is expected, not {value[1]}" if value else ""
+            return f"expected a list of sections: write [{{tsv: {value[1].split(chr(39))[1]}}}]"
+        return f"expected a section of settings, got {value[1]}" if value else ""
     file = (text_given or path_given or {1: "FILE"})[1]
     example = f"--{key}.tsv {file}" if given else f"{{tsv: {file}}}"
-    return f"a section is expected: write {example}"
+    return f"expected a section: write {example}"
 
 
 def _wrong_value(text: str) -> str:
@@ -136,7 +105,7 @@ def _wrong_value(text: str) -> str:
 
 
 def _plain(kind: str) -> str:
-    """Python's name of a type as a person would write it."""
+    """Return Python's name of a type as a person would write it."""
     kind = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", kind)
     kind = re.sub(r"(?:typing\.)?Literal\[(.*)\]", r"\1", kind)
     return re.sub(

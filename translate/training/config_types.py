@@ -1,4 +1,4 @@
-"""How paths and text travel through config files. Importing this module teaches jsonargparse."""
+"""How jsonargparse reads and writes paths and text; importing this module changes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jsonargparse.typing import register_type
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text like 77950e8, which PyYAML calls text and jsonargparse reads as a number."""
+    """Quotes text like 77950e8: text for PyYAML, but a number for jsonargparse."""
 
 
 _Dumper.add_implicit_resolver(
@@ -28,8 +28,8 @@ def _dump(data: Any) -> str:
 
 set_dumper("yaml", _dump)
 
-# A path in a config file is meant from that file, one on the command line from the working
-# directory. jsonargparse reads a config file with its folder as the working directory.
+# Paths in a config file are relative to that file, paths on the command line to the working
+# directory: jsonargparse changes to the folder of a config file while it reads it.
 register_type(
     Path,
     serializer=str,

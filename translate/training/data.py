@@ -1,10 +1,10 @@
-"""The LightningDataModule: from the files named in the config to batches."""
+"""The LightningDataModule: from the files that the config names to batches."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 
 import lightning
@@ -23,38 +23,39 @@ from translate.training.batching import (
     TokenBatchSampler,
     collate,
     encode_pairs,
-    keep_fitting,
+    split_by_length,
 )
-from translate.training.config_errors import say
 
 Sources = ParallelFiles | list[ParallelFiles]
 
+logger = logging.getLogger(__name__)
+
 
 class TranslationData(lightning.LightningDataModule):
-    """Parallel text for training, validation and testing, and the tokenizer that belongs to it.
+    """Parallel text for training, validation and testing, and its tokenizer.
 
     `train`, `valid` and `test` each name files in one of the forms of `ParallelFiles`, or a list of
-    such sources, which are read one after the other. `--data.train.tsv FILE` and its like set one
-    on the command line; after a list, they set that of its last source.
+    such sources, which are read one after the other. `--data.train.tsv FILE` and the like set one
+    on the command line; after a list, they change its last source.
 
     Args:
-        train: sentence pairs to learn from.
-        valid: pairs to choose the best checkpoint by; without them some are held out from
-            `train`, never with a source sentence that stays in it.
-        test: pairs for `translate test`; if neither they nor `valid` are given, as many again are
-            held out for them. Files of `valid` and `test` are not filtered, for scores are of the
-            references as they came: only pairs that are blank on a side are left out, and of
-            `valid` those too long for the model, each with a line that says so.
-        challenge: folder of .tsv files, each scored on its own by `translate test`.
+        train: sentence pairs to train on.
+        valid: pairs that choose the best checkpoint. Without them, some pairs of `train` are held
+            out; none of their source sentences stays in `train`.
+        test: pairs for `translate test`. Without them and `valid`, as many pairs are held out for
+            the test. Files of `valid` and `test` are not filtered: only pairs that are blank on
+            one side are left out, and pairs of `valid` too long for the model. A message counts
+            them.
+        challenge: folder of .tsv files, each scored separately by `translate test`.
         held_out: pairs to hold out for each of the two; at most a tenth of `train`.
         filters: which pairs of `train` are left out.
-        tokenizer: a SentencePiece .model; without it one is trained on `train`.
-        vocab_size: pieces of the trained tokenizer, both languages together; a small corpus
-            supports fewer and gets fewer.
-        batch_tokens: budget of a batch: rows x (longest source + longest target), padding counted;
-            small, because a small corpus needs many updates more than it needs large ones.
+        tokenizer: a SentencePiece .model; without it, one is trained on `train`.
+        vocab_size: pieces of the trained tokenizer, both languages together; reduced where a
+            small corpus supports fewer.
+        batch_tokens: limit of a batch: rows x (longest source + longest target), with padding.
+            Small, because a small corpus needs many updates more than it needs large ones.
         num_workers: processes that build batches; 0 is fastest at this size.
-        max_length: pieces a sentence may have, bos or eos counted; the model's setting.
+        max_length: longest sentence in pieces, including bos or eos; set by model.max_length.
 
     Raises:
         ValueError: with all contradictions among the settings, before any file is read.
@@ -84,10 +85,10 @@ class TranslationData(lightning.LightningDataModule):
         self.batch_tokens = batch_tokens
         self.num_workers = num_workers
         self.max_length = max_length
-        smallest = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
+        lowest = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
         faults = [
             f"{name} must be {least} or more, not {getattr(self, name)}"
-            for name, least in smallest.items()
+            for name, least in lowest.items()
             if getattr(self, name) < least
         ]
         faults += filters.errors()
@@ -100,14 +101,15 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
-        self.tokenizer: Tokenizer | None = None  # set from a checkpoint before it is resumed
-        self.valid_pairs: list[Pair] = []
+        self.tokenizer: Tokenizer | None = None  # or that of a checkpoint, set before `setup`
+        self.batches_done = 0  # of the epoch in which a run is resumed
         self.train_sampler: TokenBatchSampler
-        self._train: list[Example] = []
+        self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
+        self.valid_pairs: list[Pair] = []
 
     def setup(self, stage: str) -> None:
-        """Read, split, train the tokenizer, encode, filter; say what was left out and why."""
+        """Read, split, train the tokenizer, encode, filter; log what was left out and why."""
         if self.valid_examples:
             return
         corpora = [self._read("train")]
@@ -117,23 +119,23 @@ class TranslationData(lightning.LightningDataModule):
             parts["valid"] = corpora[-1].pairs
         if stage == "fit":
             _warn(check_corpora(dict(zip(("train", "valid"), corpora, strict=False))))
-        if self.tokenizer is None:
-            self.tokenizer = self._load_or_train_tokenizer(parts["train"])
+        tokenizer = self.tokenizer or self._load_or_train_tokenizer(parts["train"])
+        self.tokenizer = tokenizer
         if stage == "fit":
-            self._train = self._encode("train", parts["train"], corpora[0])
-        self.valid_examples = self._encode("valid", parts["valid"], corpora[-1])
+            self.train_examples = self._encode("train", parts["train"], corpora[0], tokenizer)
+        self.valid_examples = self._encode("valid", parts["valid"], corpora[-1], tokenizer)
         self.valid_pairs = [parts["valid"][example.index] for example in self.valid_examples]
         if stage == "fit":
-            say(
-                f"{len(self._train):,} pairs to train on, {len(self.valid_examples):,} to validate "
-                f"on, {len(self.tokenizer):,} pieces"
+            logger.info(
+                f"{len(self.train_examples):,} pairs to train on, {len(self.valid_examples):,} to "
+                f"validate on, {len(tokenizer):,} pieces"
             )
 
     def batches_per_epoch(self) -> int:
-        return len(self._sampler(self._train, shuffle=True))
+        return len(self._sampler(self.train_examples, shuffle=True))
 
     def read(self, name: str) -> list[Pair]:
-        """The pairs of "train", "valid" or "test", from its files or held out from `train`.
+        """Return the pairs of "train", "valid" or "test", from its files or held out from `train`.
 
         The same data, filters and seed give the same split in every command.
 
@@ -151,7 +153,7 @@ class TranslationData(lightning.LightningDataModule):
         return parts[name]
 
     def challenge_files(self) -> list[Path]:
-        """The challenge sets in order of name; hidden files are no sets."""
+        """Return the challenge files in order of name, without hidden files."""
         if self.challenge_folder is None:
             return []
         files = sorted(
@@ -173,11 +175,11 @@ class TranslationData(lightning.LightningDataModule):
         corpus = read_corpus(sources, f"data.{name}", filters)
         _warn(corpus.problems)
         for entry in corpus.left_out:
-            say(f"data.{name}: {entry}")
+            logger.info("data.%s: %s", name, entry)
         return corpus
 
     def _split(self, pairs: list[Pair]) -> dict[str, list[Pair]]:
-        """The pairs to train on, and those held out for what has no files of its own."""
+        """Return the pairs to train on, and those held out for what has no files."""
         if self.files["valid"] is not None:
             return {"train": pairs}
         missing = [name for name, files in self.files.items() if files is None]
@@ -186,7 +188,7 @@ class TranslationData(lightning.LightningDataModule):
         for name in missing:
             if name in parts:
                 count = len(parts[name])
-                say(
+                logger.info(
                     f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
                     f"data.train (seed {seed})"
                 )
@@ -201,28 +203,38 @@ class TranslationData(lightning.LightningDataModule):
             seed=torch.initial_seed(),
         )
         for note in notes:
-            say(note)
+            logger.info(note)
         return tokenizer
 
-    def _encode(self, name: str, pairs: list[Pair], corpus: Corpus) -> list[Example]:
-        """Examples that fit the model. `corpus` is where the pairs come from."""
-        examples = encode_pairs(self.tokenizer, pairs)
-        kept, note = keep_fitting(examples, self.max_length)
-        if note:
-            rows = zip_longest(examples, kept)
-            first = pairs[next(example.index for example, other in rows if example is not other)]
-            place = next(i for i, pair in enumerate(corpus.pairs) if pair is first)
-            say(f"data.{name}: {note}: {corpus.place(place)}: {excerpt(*first)}")
-        return kept
+    def _encode(
+        self, name: str, pairs: list[Pair], corpus: Corpus, tokenizer: Tokenizer
+    ) -> list[Example]:
+        """Return the examples that fit the model; `corpus` is where the pairs come from."""
+        encoded = encode_pairs(tokenizer, pairs)
+        fitting, too_long = split_by_length(encoded, self.max_length)
+        if too_long:
+            first, lengths = pairs[too_long[0].index], too_long[0].lengths
+            note = (
+                f"data.{name}: left out {len(too_long):,} of {len(pairs):,} pairs longer than "
+                f"max_length {self.max_length} (pieces with bos or eos), the first with "
+                f"{lengths[0]:,} and {lengths[1]:,} pieces: "
+                f"{corpus.place(corpus.pairs.index(first))}: {excerpt(*first)}"
+            )
+            if not fitting:
+                raise UserError(f"no pairs left: {note}; raise model.max_length or split sentences")
+            logger.info(note)
+        return fitting
 
     def train_dataloader(self) -> DataLoader:
-        """Batches by token budget; a run that stopped inside an epoch goes on where it was."""
-        # To overfit a few batches they must be the same ones in every epoch.
-        self.train_sampler = self._sampler(self._train, shuffle=not self.trainer.overfit_batches)
+        """Return batches of about equal size; a resumed run skips those it has done."""
+        # For trainer.overfit_batches they must be the same in every epoch.
+        self.train_sampler = self._sampler(
+            self.train_examples, shuffle=not self.trainer.overfit_batches
+        )
         self.train_sampler.set_epoch(self.trainer.current_epoch)
-        done = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
-        self.train_sampler.skip_batches(min(done, len(self.train_sampler)))
-        return self._loader(self._train, self.train_sampler)
+        self.train_sampler.skip_batches(min(self.batches_done, len(self.train_sampler)))
+        self.batches_done = 0
+        return self._loader(self.train_examples, self.train_sampler)
 
     def val_dataloader(self) -> DataLoader:
         return self._loader(self.valid_examples, self._sampler(self.valid_examples, shuffle=False))
@@ -238,7 +250,7 @@ class TranslationData(lightning.LightningDataModule):
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         ids = self.tokenizer
         return DataLoader(
-            examples,
+            examples,  # type: ignore[arg-type]  # a list has all that is needed of a Dataset
             batch_sampler=sampler,
             collate_fn=partial(collate, pad_id=ids.pad_id, bos_id=ids.bos_id, eos_id=ids.eos_id),
             num_workers=self.num_workers,
@@ -246,8 +258,32 @@ class TranslationData(lightning.LightningDataModule):
         )
 
 
+def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None:
+    """Return the pairs of --input and --reference, line by line; None if neither is given.
+
+    Pairs that are blank on one side are left out, as in the files of a config, and counted.
+
+    Raises:
+        UsageError: one without the other, or one file for both.
+        UserError: a file that cannot be read, unequal line counts, only blank lines.
+    """
+    if source is None and reference is None:
+        return None
+    if source is None or reference is None:
+        given, missing = ("input", "reference") if reference is None else ("reference", "input")
+        raise UsageError(
+            f"--{given} without --{missing}: line n of one must translate line n of the other"
+        )
+    if source == reference:
+        raise UsageError(f"--input and --reference are the same file: {source}")
+    corpus = ParallelFiles(source=source, target=reference).read()
+    for entry in corpus.left_out:
+        logger.info(str(entry))
+    return corpus.pairs
+
+
 def _warn(problems: Iterable[Problem]) -> None:
-    """Says what `translate check` lists as a warning."""
+    """Log what `translate check` lists as a warning."""
     for problem in problems:
         if problem.severity == WARNING:
-            say(f"warning: {problem}")
+            logger.warning(str(problem))

@@ -1,4 +1,4 @@
-"""The TensorBoard logger: one x axis for every curve, picture and text."""
+"""The TensorBoard logger: one x axis for every value, picture and text."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from translate.training.run_folder import RunFolder
 
 
-class Curves(TensorBoardLogger):
-    """Writes into the run's folder; x counts the updates that a value has behind it.
+class RunLogger(TensorBoardLogger):
+    """Writes into the run's folder; x is the number of updates made when a value was measured.
 
-    Lightning's own count stays one behind at validation, and under accumulation or after a
-    resume two values can fall on one number.
+    Lightning's own count is one lower at validation, and with accumulation or after a resume it
+    can give two values the same number.
 
     Args:
         folder: where events are written.
-        resumed_after: updates of the checkpoint that a resumed run goes on from. What an earlier
-            run logged beyond it has not happened, and TensorBoard drops it.
+        updates: returns the number of updates made.
+        resumed_after: updates at the checkpoint of a resumed run. TensorBoard then drops what an
+            earlier run logged after that checkpoint.
     """
 
-    def __init__(self, folder: RunFolder, resumed_after: int | None = None) -> None:
+    def __init__(
+        self, folder: RunFolder, updates: Callable[[], int], resumed_after: int | None = None
+    ) -> None:
         purge = None if resumed_after is None else resumed_after + 1
-        super().__init__(
-            folder.runs, folder.name, folder.version, default_hp_metric=False, purge_step=purge
-        )
+        runs, name, version = folder.path.parents[1], folder.path.parent.name, folder.path.name
+        super().__init__(runs, name, version, default_hp_metric=False, purge_step=purge)
         self._folder = folder
-        self.updates: Callable[[], int] | None = None  # set where the trainer is made
+        self._updates = updates
 
     @property
     def log_dir(self) -> str:
         return str(self._folder.path)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        shown = {tag: value for tag, value in metrics.items() if tag != "epoch"}  # a staircase
-        super().log_metrics(shown, step if self.updates is None else self.updates())
+        shown = {tag: value for tag, value in metrics.items() if tag != "epoch"}
+        super().log_metrics(shown, self._updates())
 
     def save(self) -> None:
-        """Lightning would write an empty hparams.yaml beside config.yaml."""
+        """Flush; Lightning would also write an empty hparams.yaml beside config.yaml."""
         self.experiment.flush()

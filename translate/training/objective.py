@@ -1,6 +1,7 @@
-"""What training minimises: label-smoothed cross entropy, as sums.
+"""What training minimises: label-smoothed cross entropy, as sums over target tokens.
 
-N real target positions (padding is left out beforehand), D d_model, V vocabulary.
+Shapes: N real target tokens (padding is left out before), n of them in one chunk, D d_model,
+V vocabulary
 """
 
 from __future__ import annotations
@@ -11,87 +12,79 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Rows whose logits exist at the same time: 1,024 x 8,000 float32 are 33 MB; all rows of a batch
-# would be far more than any other tensor, written to memory and read back several times.
+# Rows whose logits exist at the same time: 1,024 x 8,000 float32 are 33 MB. The logits of a whole
+# batch would be far larger than any other tensor, and written to RAM and read back several times.
 CHUNK = 1024
 
 
 class Loss(NamedTuple):
     """Sums over N target tokens, so that batches of any size add up exactly."""
 
-    loss: Tensor  # label-smoothed cross entropy, nats; what the gradient comes from
-    nll: Tensor  # negative log-likelihood of the right pieces, nats; what perplexity comes from
-    count: int  # N
+    loss: Tensor  # label-smoothed cross entropy in nats; this one is differentiated
+    nll: Tensor  # negative log-likelihood of the target pieces in nats; for the perplexity
+    count: int  # type: ignore[assignment]  # N; tuples have a method of this name
 
 
 def label_smoothed_cross_entropy(
     hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
 ) -> Loss:
-    """Logits `hidden` (N, D) @ `weight`ᵀ (D, V) against the right pieces (N,).
+    """Compare logits `hidden` (N, D) @ `weight`ᵀ (D, V) with the target pieces (N,).
 
-    The target distribution puts 1 - smoothing on the right piece and spreads the rest evenly
-    over all V pieces (Szegedy et al. 2016, section 7), which keeps the model from chasing
-    probability 1. The same as ``F.cross_entropy(hidden @ weight.T, targets,
-    label_smoothing=smoothing, reduction="sum")``. Without any target all three are zero.
+    The target distribution has probability 1 - smoothing at the target piece and the rest spread
+    evenly over all V pieces (Szegedy et al. 2016, section 7), so the model need not reach
+    probability 1. Equals ``F.cross_entropy(hidden @ weight.T, targets,
+    label_smoothing=smoothing, reduction="sum")``. Without any target all three sums are zero.
     """
-    loss, nll = _LinearCrossEntropy.apply(hidden, weight, targets, smoothing)
+    loss, nll = _ChunkedCrossEntropy.apply(hidden, weight, targets, smoothing)
     return Loss(loss, nll, len(targets))
 
 
-class _LinearCrossEntropy(torch.autograd.Function):
-    """Output layer, loss and their gradients chunk by chunk: the (N, V) logits are never whole.
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Output layer, loss and gradients, chunk by chunk, so that the (N, V) logits never exist.
 
     With p = softmax(logits) and q the smoothed target distribution, the loss of a row is
-    log Σ exp(logits) - q · logits and its gradient with respect to the logits p - q. So the
-    gradients can be had at once, while the chunk's logits are still there.
+    log Σ exp(logits) - q · logits, and its gradient with respect to the logits is p - q: both are
+    computed together, from the same logits. ``F.linear_cross_entropy`` in chunks is 10 % faster in
+    float32, but multiplies in float32 under autocast, where the loss then takes 60 % longer.
     """
 
     @staticmethod
     def forward(
         ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        differentiate = any(ctx.needs_input_grad)
-        exact = torch.promote_types(weight.dtype, torch.float32)  # sums need more than half a float
-        low = _product_type(weight)
-        log_sums, right = hidden.new_zeros(2, dtype=exact).unbind()
-        # The even part of q · logits is that of a mean piece; it needs no logits.
-        mean_piece = weight.mean(dim=0)  # (D,)
-        summed = hidden.sum(dim=0)  # (D,)
-        if differentiate:
+        device = weight.device.type
+        exact = torch.promote_types(weight.dtype, torch.float32)  # of the sums
+        autocast = torch.is_autocast_enabled(device)
+        low = torch.get_autocast_dtype(device) if autocast else weight.dtype  # of the products
+        table = weight.to(low)
+        log_sum, target_logit = hidden.new_zeros(2, dtype=exact).unbind()
+        # The even part of q · logits, summed over all rows, needs no logits.
+        mean_piece, summed = weight.mean(dim=0), hidden.sum(dim=0)  # (D,), (D,)
+        if differentiate := any(ctx.needs_input_grad):
             grad_hidden = torch.empty_like(hidden)
             grad_weight = (summed * (-smoothing / len(weight))).expand_as(weight).clone()
-        table = weight.to(low)
         for start in range(0, len(hidden), CHUNK):
-            rows = hidden[start : start + CHUNK]
+            rows = hidden[start : start + CHUNK]  # (n, D)
             pieces = targets[start : start + CHUNK, None]  # (n, 1)
             logits = (rows.to(low) @ table.t()).to(exact)  # (n, D) @ (D, V) -> (n, V)
-            right += logits.gather(1, pieces).sum()
-            highest = logits.amax(dim=1, keepdim=True)
-            exponentials = logits.sub_(highest).exp_()  # never above 1
+            target_logit += logits.gather(1, pieces).sum()
+            highest = logits.amax(dim=1, keepdim=True)  # (n, 1)
+            exponentials = logits.sub_(highest).exp_()  # at most 1: no overflow
             total = exponentials.sum(dim=1, keepdim=True)  # (n, 1)
-            log_sums += (highest + total.log()).sum()
+            log_sum += (highest + total.log()).sum()
             if differentiate:
-                # p - q without its even part, times `total`: that scales rows, not (n, V).
-                gradient = exponentials.scatter_add_(1, pieces, (smoothing - 1) * total)
-                gradient = gradient.to(low)
+                # p - q without its even part, times `total`: dividing (n, D) later costs less.
+                gradient = exponentials.scatter_add_(1, pieces, (smoothing - 1) * total).to(low)
                 grad_hidden[start : start + CHUNK] = gradient @ table / total
                 grad_weight += gradient.t() @ (rows / total).to(low)
         if differentiate:
             ctx.save_for_backward(grad_hidden.sub_(smoothing * mean_piece), grad_weight)
-        nll = log_sums - right
-        loss = log_sums - (1 - smoothing) * right - smoothing * (summed @ mean_piece)
+        nll = log_sum - target_logit
         ctx.mark_non_differentiable(nll)
-        return loss, nll
+        return log_sum - (1 - smoothing) * target_logit - smoothing * (summed @ mean_piece), nll
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
         grad_hidden, grad_weight = ctx.saved_tensors
         return grad_hidden * grad_loss, grad_weight * grad_loss, None, None
-
-
-def _product_type(weight: Tensor) -> torch.dtype:
-    """The type matrices are multiplied in: under autocast not that of the weights."""
-    device = weight.device.type
-    automatic = torch.is_autocast_enabled(device)
-    return torch.get_autocast_dtype(device) if automatic else weight.dtype

@@ -1,4 +1,4 @@
-"""Muon for the matrices, AdamW for everything else."""
+"""AdamW for everything, or Muon for the matrices and AdamW for the rest."""
 
 from __future__ import annotations
 
@@ -7,26 +7,48 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-# The quintic of Jordan et al. 2024: steep at 0, so that small singular values rise within a few
-# rounds; it then swings between about 0.7 and 1.2 and never settles at 1, which does no harm.
+# The quintic of Jordan et al. 2024: steep at 0, so that small singular values grow within a few
+# iterations; larger ones then stay between about 0.7 and 1.2, which is close enough to 1.
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-_ROUNDS = 5
+_ITERATIONS = 5
+
+
+def build_optimizer(
+    model: nn.Module, kind: str, *, weight_decay: float, fused: bool
+) -> torch.optim.Optimizer:
+    """Return "adamw" or "muon" for `model`; the learning rate is set before every update.
+
+    AdamW has β₂ = 0.98, which follows the fast-changing gradients of embeddings better than 0.999
+    (Vaswani et al. 2017, section 5.3). Only matrices decay: a bias or a norm has no scale to
+    regularise, and the embedding of a rare piece would shrink between its uses.
+    """
+    matrices: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        is_matrix = parameter.ndim == 2 and not name.startswith("embedding")
+        (matrices if is_matrix else others).append(parameter)
+    groups = [
+        {"params": matrices, "weight_decay": weight_decay, "muon": kind == "muon"},
+        {"params": others, "weight_decay": 0.0, "muon": False},
+    ]
+    optimizer = MuonAdamW if kind == "muon" else torch.optim.AdamW
+    return optimizer(groups, lr=0.0, betas=(0.9, 0.98), fused=fused)
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:
-    """Each of `matrices` (n, rows, columns) with its singular values moved close to 1.
+    """Return each of `matrices` (n, rows, columns) with its singular values moved close to 1.
 
-    Newton-Schulz iterations: products only, where an SVD would take a hundred times as long. All
-    matrices at once, in the precision they come in: ``torch.optim.Muon`` takes them one by one
-    in bfloat16, which a processor without such arithmetic does ten times more slowly.
+    Newton-Schulz iterations consist of matrix products; an SVD takes a hundred times as long. All
+    matrices are computed together and in their own precision: ``torch.optim.Muon`` takes them one
+    by one in bfloat16, which is ten times slower on a processor without bfloat16 arithmetic.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # no singular value above 1
     a, b, c = _COEFFICIENTS
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x
@@ -35,7 +57,7 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 class MuonAdamW(torch.optim.AdamW):
     """Muon for groups whose "muon" is true, AdamW for the others; one optimizer for Lightning.
 
-    Muon (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks") steps by
+    Muon (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks") steps along
     the orthogonalised momentum: every direction of a matrix moves at the same rate, also those
     that few tokens ask for. Its `lr` is the length of that step, so it is far larger than AdamW's.
     """
@@ -48,15 +70,15 @@ class MuonAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One update; Lightning's `closure` computes the gradients."""
+        """Make one update; Lightning's `closure` computes the gradients."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            if group.get("muon"):
+            if group["muon"]:
                 self._muon(group)
-        super().step()  # AdamW skips what has no gradient any more
+        super().step()  # AdamW skips the matrices: they have no gradient any more
         return loss
 
     def _muon(self, group: dict[str, Any]) -> None:
@@ -65,22 +87,17 @@ class MuonAdamW(torch.optim.AdamW):
             if matrix.grad is not None:
                 by_shape[matrix.shape].append(matrix)
         for (rows, columns), matrices in by_shape.items():
-            gradients = [matrix.grad for matrix in matrices]
-            momenta = [self._momentum_of(matrix) for matrix in matrices]
-            torch._foreach_mul_(momenta, self.momentum)
-            torch._foreach_add_(momenta, gradients)
-            # Nesterov: look ahead along the momentum, and count the newest gradient once more.
-            torch._foreach_add_(gradients, momenta, alpha=self.momentum)
-            steps = orthogonalise(torch.stack(gradients)).unbind()
-            torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+            steps = orthogonalise(torch.stack([self._direction(each) for each in matrices]))
             length = group["lr"] * max(1, rows / columns) ** 0.5
-            torch._foreach_add_(matrices, steps, alpha=-length)
-            for matrix in matrices:
+            for matrix, step in zip(matrices, steps.unbind(), strict=True):
+                matrix.mul_(1 - group["lr"] * group["weight_decay"]).sub_(step, alpha=length)
                 matrix.grad = None
 
-    def _momentum_of(self, matrix: Tensor) -> Tensor:
+    def _direction(self, matrix: Tensor) -> Tensor:
+        """Return the Nesterov momentum: the momentum, and the newest gradient once more."""
         state = self.state[matrix]
         if not state:
             state["step"] = torch.zeros(())  # AdamW looks for it when a state is loaded
             state["momentum"] = torch.zeros_like(matrix)
-        return state["momentum"]
+        momentum = state["momentum"].mul_(self.momentum).add_(matrix.grad)
+        return matrix.grad.add(momentum, alpha=self.momentum)

@@ -1,12 +1,12 @@
-"""The folder that a training run leaves behind.
+"""The folder that a training run writes.
 
 runs/NAME/version_N/
-    config.yaml              every setting as used; `fit --config` on it repeats the run
-    checkpoints/best.ckpt    best validation BLEU: weights, shape and tokenizer in one file
-    checkpoints/last.ckpt    after the latest validation or epoch; `fit --ckpt_path` goes on from it
+    config.yaml              every setting as used; `fit --config` with it repeats the run
+    checkpoints/best.ckpt    best validation BLEU: weights, settings and tokenizer in one file
+    checkpoints/last.ckpt    after the latest validation or epoch; `fit --ckpt_path` resumes it
     events.out.tfevents...   TensorBoard
     result.json              written at the very end: only a finished run has one
-    test.greedy.txt, .json   what `translate test` made of the best checkpoint; test.beam5.txt, ...
+    test.greedy.txt, .json   results of `translate test` for best.ckpt; test.beam5.txt, ...
 """
 
 from __future__ import annotations
@@ -15,69 +15,64 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from translate.decoding.checkpoint import version_number
 from translate.errors import UsageError, UserError
+from translate.io import write_atomically
 
 
 @dataclass(frozen=True)
 class RunFolder:
     """Where one run writes. Making the object creates nothing on disk."""
 
-    runs: Path
-    name: str
-    version: str
-    resumed: bool = False  # goes on in the folder of the run that wrote its checkpoint
+    path: Path  # runs/NAME/version_N
+    resumed: bool = False  # the folder of the run that wrote the checkpoint
 
     @classmethod
     def new(cls, runs: Path, name: str) -> RunFolder:
-        """The next free version of `name`; existing ones are never touched.
+        """Return the next unused version of `name`.
 
         Raises:
-            UsageError: a name that is no folder's name.
+            UsageError: a name that is not the name of one folder.
         """
         if name in (".", "..") or Path(name).name != name:
-            raise UsageError(f"name must be that of one folder, not {name!r}")
-        taken = [version_number(path) for path in (runs / name).glob("version_*")]
-        return cls(runs, name, f"version_{max(taken, default=-1) + 1}")
+            raise UsageError(f"name must be the name of one folder, not {name!r}")
+        used = [version_number(path) for path in (runs / name).glob("version_*")]
+        return cls(runs / name / f"version_{max(used, default=-1) + 1}")
 
     @classmethod
     def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
-        """The run that wrote `checkpoint`, or None if the file lies elsewhere."""
+        """Return the run that wrote `checkpoint`, or None if the file is elsewhere."""
         folder = checkpoint.resolve().parent
         if folder.name != "checkpoints" or not folder.parent.name.startswith("version_"):
             return None
-        return cls(folder.parents[2], folder.parents[1].name, folder.parent.name, resumed=True)
-
-    @property
-    def path(self) -> Path:
-        return self.runs / self.name / self.version
+        return cls(folder.parent, resumed=True)
 
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
     def save_config(self, text: str) -> None:
-        """Create the folder and write the config; a resumed run keeps the earlier ones."""
+        """Create the folder and write the config; a resumed run keeps the earlier configs."""
         try:
             self.path.mkdir(parents=True, exist_ok=self.resumed)
-            count = len(list(self.path.glob("config*.yaml")))
-            name = f"config_resumed_{count}.yaml" if count else "config.yaml"
-            (self.path / name).write_text(text, encoding="utf-8")
         except OSError as error:
             if isinstance(error, FileExistsError) and self.path.is_dir():
                 raise UserError(
-                    f"another run has just taken {self.path}: start this one again"
+                    f"another run has just created {self.path}: start this one again"
                 ) from None
             raise UserError(f"cannot write the run folder {self.path}: {error.strerror}") from None
+        count = len(list(self.path.glob("config*.yaml")))
+        name = f"config_resumed_{count}.yaml" if count else "config.yaml"
+        write_atomically(self.path / name, text.encode())
 
-    def save_result(self, result: dict) -> None:
-        """Mark the run as finished. Written whole or not at all."""
-        unfinished = self.path / "result.json.part"
-        unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(self.path / "result.json")
+    def save_result(self, result: dict[str, Any]) -> None:
+        """Mark the run as finished."""
+        text = json.dumps(result, indent=2) + "\n"
+        write_atomically(self.path / "result.json", text.encode())
 
-    # What to type next, with absolute, quoted paths: it works from any folder.
+    # Commands for the next step, with absolute, quoted paths: they work from any folder.
 
     def tensorboard_command(self) -> str:
         return f"tensorboard --logdir {_quoted(self.path.resolve().parent)}"
@@ -90,6 +85,18 @@ class RunFolder:
         checkpoint = path / "checkpoints" / "last.ckpt"
         config = max(path.glob("config*.yaml"), key=lambda file: file.stat().st_mtime_ns)
         return f"translate fit --config {_quoted(config)} --ckpt_path {_quoted(checkpoint)}"
+
+
+def results_path(checkpoint: Path, name: str) -> Path:
+    """Return where `translate test` writes the results `name` of a model, without suffix.
+
+    They are in the run's folder, or beside a model that is elsewhere. Unless the model is a run's
+    best, its name comes first, so that the results of two models in one place differ.
+    """
+    run = RunFolder.of_checkpoint(checkpoint)
+    if run is not None and checkpoint.stem == "best":
+        return run.path / name
+    return (checkpoint.parent if run is None else run.path) / f"{checkpoint.stem}.{name}"
 
 
 def _quoted(text: object) -> str:

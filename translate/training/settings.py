@@ -1,36 +1,15 @@
-"""What Lightning would accept and then do nothing with, or stop at in the middle of a run."""
+"""Checks of settings that neither the parser nor Lightning makes, or that Lightning makes late."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from lightning.pytorch import Trainer
 
 from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.errors import UsageError
-from translate.training.module import VALIDATION_METRICS
-
-
-def check_early_stopping(settings: Any) -> list[str]:
-    """What is wrong with `early_stopping`, one entry a fault."""
-    mode = VALIDATION_METRICS.get(settings.monitor)
-    if mode is None:
-        return [
-            f"early_stopping.monitor is {settings.monitor}, which no validation logs: "
-            f"choose one of {', '.join(VALIDATION_METRICS)}"
-        ]
-    faults = []
-    if settings.patience < 0:
-        faults.append(f"early_stopping.patience must be 0 or more, not {settings.patience}")
-    if settings.mode != mode:
-        faults.append(
-            f"early_stopping.mode must be {mode} for {settings.monitor}, not {settings.mode}"
-        )
-    return faults
 
 
 def check_search(beam: int, length_penalty: float) -> list[str]:
-    """What is wrong with the search of `test`, one entry a fault."""
+    """Return what is wrong with the search settings of `test`, one message per fault."""
     faults = []
     if not 1 <= beam <= MAX_BEAM:
         faults.append(f"beam must be from 1 to {MAX_BEAM:,}, not {beam}")
@@ -42,24 +21,22 @@ def check_search(beam: int, length_penalty: float) -> list[str]:
 
 
 def check_trainer(trainer: Trainer, batches: int | None = None) -> None:
-    """Refuse what cannot train. `batches` of an epoch are known once the data is read.
+    """Refuse what cannot train. `batches` per epoch are known once the data is read.
 
     Raises:
-        UsageError: with all that is wrong.
+        UsageError: with all faults.
     """
     faults = []
     if trainer.world_size > 1:
         faults.append(
             f"training runs on one device, not {trainer.world_size}: set --trainer.devices 1"
         )
-    nothing = {
+    limits = {
         "max_epochs": trainer.max_epochs,
         "max_steps": trainer.max_steps,
         "limit_train_batches": trainer.limit_train_batches,
     }
-    faults += [
-        f"nothing to train: trainer.{key} is 0" for key, value in nothing.items() if value == 0
-    ]
+    faults += [f"nothing to train: trainer.{key} is 0" for key, x in limits.items() if x == 0]
     interval, every = trainer.val_check_interval, trainer.check_val_every_n_epoch
     if batches and isinstance(interval, int) and every is not None and interval > batches:
         faults.append(
