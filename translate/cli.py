@@ -6,7 +6,6 @@ bad model, 2 an invalid command line or setting, 130 interrupted.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import signal
@@ -68,7 +67,7 @@ def entry_point() -> NoReturn:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (never closed)
     console.show_messages()
     if sys.stdout is None:
-        logger.error("standard output is closed: there is no place for results")
+        logger.error("standard output is closed: cannot print results")
         sys.exit(1)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -81,7 +80,7 @@ def entry_point() -> NoReturn:
     except KeyboardInterrupt:
         code = 130
     except OSError as error:
-        # A broken pipe is no error: the reader has seen enough, as in `translate decode | head`.
+        # A broken pipe is not an error: the reader has stopped, as in `translate decode | head`.
         if not isinstance(error, BrokenPipeError):
             incomplete = f"cannot write the results: {error.strerror}; the output is incomplete"
             logger.error(error if error.filename else incomplete)
@@ -92,14 +91,15 @@ def entry_point() -> NoReturn:
 
 
 def _parser() -> Parser:
-    commands = "\n".join(f"  {name:<10} {summary}" for name, (summary, _) in COMMANDS.items())
     parser = Parser(
         prog="translate",
-        usage="translate COMMAND ...",
         description="Train a small transformer from English to German and watch it translate.",
-        epilog=f"commands:\n{commands}\n\n`translate COMMAND --help` describes a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="`translate COMMAND --help` describes a command.",
     )
     parser.add_argument("--version", action="version", version=f"translate {__version__}")
-    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True
+    )
+    for name, (summary, _) in COMMANDS.items():
+        commands.add_parser(name, help=summary)
     return parser

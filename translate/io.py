@@ -29,55 +29,46 @@ def available_lines(stream: BufferedIOBase) -> Iterator[list[str]]:
     rest = b""
     while chunk := stream.read1(_CHUNK):
         *lines, rest = (rest + chunk).split(b"\n")
-        if lines:
-            yield from _decode_group(lines, count + 1)
-            count += len(lines)
+        yield from _decode(lines, count + 1)
+        count += len(lines)
     if rest:
-        yield from _decode_group([rest], count + 1)
+        yield from _decode([rest], count + 1)
 
 
-def _decode_group(lines: list[bytes], first: int) -> Iterator[list[str]]:
-    """Yield all `lines` as one group; if one is faulty, the lines before it, then raise."""
+def _decode(lines: list[bytes], first: int) -> Iterator[list[str]]:
+    """Yield `lines` as one group, up to the first faulty line; then raise an error about it."""
     texts: list[str] = []
-    try:
-        for number, line in enumerate(lines, first):
-            texts.append(_decode(line, number))
-    except UserError:
-        if texts:
-            yield texts
-        raise
-    yield texts
-
-
-def _decode(line: bytes, number: int) -> str:
-    if (nul := line.find(b"\0")) >= 0:
-        raise UserError(
-            f"standard input, line {number}: byte {nul + 1} is NUL; the input is UTF-16 or not "
-            "text: convert it to UTF-8, or remove the line"
-        )
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"standard input, line {number}: byte {error.start + 1} is not UTF-8; "
-            "convert the text to UTF-8"
-        ) from None
+    fault = ""
+    for line in lines:
+        if (nul := line.find(b"\0")) >= 0:
+            what = "the input is UTF-16 or not text: convert it to UTF-8, or remove the line"
+            fault = f"byte {nul + 1} is NUL; {what}"
+            break
+        try:
+            texts.append(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            fault = f"byte {error.start + 1} is not UTF-8; convert the text to UTF-8"
+            break
+    if texts:
+        yield texts
+    if fault:
+        raise UserError(f"standard input, line {first + len(texts)}: {fault}")
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a path that cannot become a file, before hours of work depend on it.
+    """Refuse a path that cannot become a file, before a long computation.
 
     Raises:
         UserError: `path` is a folder, its folder does not exist, or its name is too long.
     """
+    folder = path.resolve().parent
     try:
-        is_folder = path.is_dir()
+        if path.is_dir():
+            raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
+        if not folder.is_dir():
+            raise UserError(f"cannot write {path}: there is no folder {folder}")
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
-    if is_folder:
-        raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
-    if not path.resolve().parent.is_dir():
-        raise UserError(f"cannot write {path}: there is no folder {path.resolve().parent}")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

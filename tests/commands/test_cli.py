@@ -82,7 +82,7 @@ def test_errors_are_one_line_on_stderr_with_their_exit_code(training, capsys):
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
-        ([], "required: command"),
+        ([], "required: COMMAND"),
         (["translate"], "invalid choice"),
         (["--config", "a.yaml", "fit"], "put --config after the command: translate fit --config"),
     ],

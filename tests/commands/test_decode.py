@@ -209,8 +209,11 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
         (["No", "--output", ""], "argument --output: the path is empty"),
         (["No", "--pre", "Das"], "unrecognized arguments: --pre"),
         (["No", "\udcfc"], r"'\xfc' is not UTF-8"),
-        (["No", "--beam", "0"], "argument --beam: expected a whole number from 1, got '0'"),
-        (["No", "--beam", "1001"], "argument --beam: '1001' is more than 1,000"),
+        (
+            ["No", "--beam", "0"],
+            "--beam: expected a whole number from 1 to 1,000, got '0'",
+        ),
+        (["No", "--beam", "1001"], "expected a whole number from 1 to 1,000, got '1001'"),
         (["No", "--json"], "--json needs --steps"),
         (["No", "--steps", "--beam", "2"], "--steps shows greedy search"),
         (["No", "--steps", "--n-best", "1"], "--steps shows greedy search"),

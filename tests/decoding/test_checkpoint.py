@@ -161,7 +161,7 @@ def test_another_tokenizer_is_noticed_even_of_the_same_size(saved, tokenizer):
 
     with pytest.raises(UserError, match=r"tokenizer has \d+ pieces but the model 140"):
         load_checkpoint(saved(swap(other.to_bytes())))
-    assert len(Tokenizer.from_bytes(bytes(same_size))) == len(tokenizer)
+    assert len(Tokenizer(bytes(same_size))) == len(tokenizer)
     with pytest.raises(UserError, match="not the one the model was trained with"):
         load_checkpoint(saved(swap(bytes(same_size))))
     with pytest.raises(UserError, match="not a SentencePiece model"):

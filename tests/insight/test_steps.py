@@ -108,7 +108,7 @@ def test_half_a_character_is_never_shown():
         model_type="bpe", byte_fallback=True, hard_vocab_limit=False,
         minloglevel=3, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
     )  # fmt: skip
-    tokenizer = Tokenizer.from_bytes(model.getvalue())
+    tokenizer = Tokenizer(model.getvalue())
     first_bytes = tokenizer.encode("😀")[:-2]
     config = TransformerConfig(vocab_size=len(tokenizer), pad_id=0, d_model=16, d_ff=16)
     translator = Translator(Transformer(config), tokenizer)

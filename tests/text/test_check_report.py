@@ -1,4 +1,4 @@
-"""The doctor names what is wrong, by kind and line; `fit` refuses exactly what it calls unsafe."""
+"""Problems are reported by kind and line; `fit` refuses exactly the data with unsafe ones."""
 
 from __future__ import annotations
 
@@ -360,3 +360,10 @@ def test_a_file_has_one_name_whatever_is_wrong_with_it(tmp_path, monkeypatch):
     for name in ("a.tsv", "b.tsv", "c.tsv"):
         report = check_files({"train": ParallelFiles(tsv=Path(name))}, vocab_size=VOCAB_SIZE)
         assert {problem.file for problem in report.problems} == {name}
+
+
+def test_left_out_pairs_of_one_kind_are_counted_together(tmp_path):
+    faulty = ['{"en": "One"}', '{"de": "Eins"}', '{"de": "Zwei"}']
+    report = check(tmp_path, {"a.jsonl": text([*OBJECTS, *faulty])})
+    assert report.splits["train"].left_out == {"no-field": 3}
+    assert sorted(problem.count for problem in report.problems) == [1, 2]

@@ -15,14 +15,14 @@ def log() -> ProblemLog:
 
 def test_left_out_pairs_are_counted_by_reason_and_the_first_is_kept(log):
     for number in range(1, 6):
-        kind = "odd" if number % 2 else "even"
-        log.leave_out(kind, f"{kind} one", "a.tsv", number, f"source {number}", "ü")
-    assert [str(entry) for entry in log.left_out] == [
+        kind, reason = ("copy", "odd one") if number % 2 else ("no-text", "even one")
+        log.leave_out(kind, reason, "a.tsv", number, f"source {number}", "ü")
+    assert [str(entry) for entry in log.left_out.values()] == [
         "left out 3 (odd one), first at a.tsv:1: 'source 1' / 'ü'",
         "left out 2 (even one), first at a.tsv:2: 'source 2' / 'ü'",
     ]
-    first = log.left_out[0]
-    assert (first.kind, first.count, first.file, first.line) == ("odd", 3, "a.tsv", 1)
+    first = log.left_out["odd one"]
+    assert (first.kind, first.count, first.file, first.line) == ("copy", 3, "a.tsv", 1)
 
 
 def test_equal_problems_of_a_file_become_one_with_its_first_lines(log):
@@ -33,14 +33,6 @@ def test_equal_problems_of_a_file_become_one_with_its_first_lines(log):
     assert (first.place, first.count, first.lines) == ("a.en:2", 8, [2, 3, 4, 5, 6])
     assert (second.place, second.count) == ("b.en:1", 1)
     assert str(first).startswith("a.en:2: a tab inside a sentence, in 8 lines; ")
-
-
-def test_the_worst_problems_come_first_and_equal_ones_in_the_order_found(log):
-    kinds = ["byte-order-mark", "tab", "cr-line-ends", "separator", "no-pairs"]
-    for kind in kinds:
-        log.add(Problem(kind, "a.en", 1))
-    found = [problem.kind for problem in log.worst_first()]
-    assert found == ["cr-line-ends", "no-pairs", "tab", "separator", "byte-order-mark"]
 
 
 def test_a_strict_log_raises_what_is_unsafe_and_collects_the_rest():

@@ -233,7 +233,7 @@ def test_an_undecodable_byte_of_a_command_line_is_an_unknown_character(tokenizer
 def test_a_tokenizer_comes_back_from_bytes_file_and_pickle(tokenizer, tmp_path):  # T20
     (tmp_path / "a b.model").write_bytes(tokenizer.to_bytes())
     copies = [
-        Tokenizer.from_bytes(tokenizer.to_bytes()),
+        Tokenizer(tokenizer.to_bytes()),
         Tokenizer.load(tmp_path / "a b.model"),
         pickle.loads(pickle.dumps(tokenizer)),
     ]

@@ -66,6 +66,6 @@ def test_the_bytes_of_one_character_are_shown_together():
         model_writer=model, vocab_size=300, model_type="bpe", byte_fallback=True,
         hard_vocab_limit=False, minloglevel=3, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
     )  # fmt: skip
-    tokenizer = Tokenizer.from_bytes(model.getvalue())
+    tokenizer = Tokenizer(model.getvalue())
     assert len(tokenizer.encode("😀")) > 4
     assert labels(tokenizer, "ein 😀 ist gut") == ["ein", "😀", "ist", "gut"]

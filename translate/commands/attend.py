@@ -15,32 +15,31 @@ def main(argv: Sequence[str]) -> int:
     """Write the picture or page, and print the translation."""
     args = _parse(argv[1:])
     check_writable(args.output)
-    selection = options.select_attention(args)
-    suffix = args.output.suffix.lower()
-    write_atomically(args.output, _draw(selection, args.sentence, suffix, by_word=args.words))
-    print(selection.text)
-    return 0
+    translator, translation = options.translate_sentence(args)
 
-
-def _draw(selection: options.Selection, title: str, suffix: str, *, by_word: bool) -> bytes:
-    """Return the content of a file with this suffix."""
     from translate.insight.attention import attention_maps
     from translate.insight.page import attention_page
     from translate.insight.plots import attention_heatmap, rendered
 
     maps = attention_maps(
-        selection.translator.model,
-        selection.translator.tokenizer,
-        selection.source,
-        selection.target,
-        kind=selection.kind,
-        layer=selection.layer,
-        head=selection.head,
-        by_word=by_word,
+        translator.model,
+        translator.tokenizer,
+        translator.tokenizer.encode(args.sentence),
+        translation.ids,
+        kind=args.kind,
+        layer=args.layer,
+        head=args.head,
+        by_word=args.words,
     )
+    suffix = args.output.suffix.lower()
     if suffix == ".html":
-        return attention_page(maps, title).encode()
-    return rendered(attention_heatmap(maps, title), "svg" if suffix == ".svg" else "png")
+        content = attention_page(maps, args.sentence).encode()
+    else:
+        heatmap = attention_heatmap(maps, args.sentence)
+        content = rendered(heatmap, "svg" if suffix == ".svg" else "png")
+    write_atomically(args.output, content)
+    print(translation.text)
+    return 0
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -64,10 +63,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="join the pieces of each word: add the weights that they receive, and average the "
         "weights that they give",
     )
-    options.add_attention(parser, kind="cross", default="the mean of all, or a panel for each")
-    options.add_model(parser)
-    args = parser.parse_mixed(argv)
+    default = "the mean of all, or a panel for each"
+    args = options.parse_attention(parser, argv, kind="cross", default=default)
     if args.output.suffix.lower() not in _SUFFIXES:
         parser.error(f"--output {args.output}: the name must end in {', '.join(_SUFFIXES)}")
-    options.check_attention(parser, args, "cross")
     return args

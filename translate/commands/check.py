@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,12 @@ from translate.commands.display_check import as_json, as_text
 from translate.commands.options import Parser, file_path, whole_number
 from translate.errors import UsageError
 from translate.text.check_report import check_files
-from translate.text.corpus import ParallelFiles
+from translate.text.corpus import ParallelFiles, Sources
 from translate.text.filters import Filters
 
 _SPLITS = ("train", "valid", "test")
-# Suffixes of files and their setting in ParallelFiles; any other file is a "tsv".
-_FORMATS = {".tmx": "tmx", ".parquet": "parquet"}
-_FORMATS |= dict.fromkeys((".jsonl", ".json", ".ndjson"), "jsonl")
+# The suffixes of each format; a file with another suffix is a "tsv".
+_SUFFIXES = {"tmx": (".tmx",), "parquet": (".parquet",), "jsonl": (".jsonl", ".json", ".ndjson")}
 _COMPRESSED = (".gz", ".xz", ".zst")
 _OPTIONS = {"columns": ("tsv",), "languages": ("tmx",), "fields": ("jsonl", "parquet")}
 
@@ -54,24 +53,22 @@ def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]
 
     settings = parse_settings(["--config", str(args.config)])
     data = settings.data
-    files = {name: getattr(data, name) for name in _SPLITS}
-    if files["train"] is None:
+    if data.train is None:
         raise UsageError(f"{args.config}: data.train is not set: name the files to train on")
-    found = {
-        "files": {name: _from_config(part) for name, part in files.items() if part is not None},
+    seed = settings.seed_everything
+    return {
+        "files": {name: _sources(data[name]) for name in _SPLITS if data[name] is not None},
         "filters": Filters(**vars(data.filters)),
         "tokenizer": data.tokenizer,
         "vocab_size": data.vocab_size,
         "held_out": data.held_out,
         "max_length": settings.model.max_length,
         "section": "data.",
+        "seed": seed if type(seed) is int else 1,  # not true or false
     }
-    if type(settings.seed_everything) is int:  # not true or false
-        found["seed"] = settings.seed_everything
-    return found
 
 
-def _from_config(section: Any) -> ParallelFiles | list[ParallelFiles]:
+def _sources(section: Any) -> Sources:
     """Convert a section such as data.train, or a list of such sections."""
     if isinstance(section, list):
         return [ParallelFiles(**vars(part)) for part in section]
@@ -82,17 +79,19 @@ def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
     """Return the argument `files` of `check_files` for the files on the command line."""
     if not args.files:
         parser.error("nothing to check: give one file with both languages, two files, or --config")
-    options = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     named = {"train": args.files, "valid": args.valid, "test": args.test}
-    files = {name: _parallel_files(paths, options) for name, paths in named.items() if paths}
-    for option in options:
-        formats = _OPTIONS[option]
-        if not any(getattr(part, name) for part in files.values() for name in formats):
+    files = {name: _parallel_files(paths) for name, paths in named.items() if paths}
+    for option, formats in _OPTIONS.items():
+        value = getattr(args, option)
+        matching = [part for part in files.values() if value and part.given[0] in formats]
+        if value and not matching:
             parser.error(f"--{option}: no file is a .{' or a .'.join(formats)}")
+        for part in matching:
+            setattr(part, option, tuple(value))
     return {"files": files}
 
 
-def _parallel_files(paths: Sequence[Path], options: Mapping[str, Sequence]) -> ParallelFiles:
+def _parallel_files(paths: Sequence[Path]) -> ParallelFiles:
     """Describe two aligned files, or one file in the format that its name tells."""
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files: give one with both languages, or source and target")
@@ -100,9 +99,8 @@ def _parallel_files(paths: Sequence[Path], options: Mapping[str, Sequence]) -> P
         return ParallelFiles(source=paths[0], target=paths[1])
     suffixes = [suffix.lower() for suffix in paths[0].suffixes]
     suffix = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
-    form = _FORMATS.get(suffix, "tsv")
-    settings: dict[str, Any] = {form: paths[0]}
-    settings |= {name: tuple(value) for name, value in options.items() if form in _OPTIONS[name]}
+    name = next((name for name, known in _SUFFIXES.items() if suffix in known), "tsv")
+    settings: dict[str, Any] = {name: paths[0]}
     return ParallelFiles(**settings)
 
 
@@ -118,12 +116,12 @@ def _parser() -> Parser:
     for option, what in (("valid", "validation data"), ("test", "test data")):
         parser.add_argument(f"--{option}", nargs="+", metavar="FILE", type=file_path, help=what)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    names = ("SOURCE", "TARGET")
     for option, kind, what in (
         ("columns", int, "columns of a .tsv file, counted from 1 (default: 1 2)"),
         ("languages", str, "language codes of a .tmx file (default: en de)"),
         ("fields", str, "field names of a .jsonl or .parquet file (default: en de)"),
     ):
-        names = ("SOURCE", "TARGET")
         parser.add_argument(f"--{option}", nargs=2, type=kind, metavar=names, help=what)
     parser.add_options(
         {

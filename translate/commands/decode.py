@@ -57,7 +57,7 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
         return [read_lines(args.input)]
     if sys.stdin is None:
         raise UsageError("standard input is closed: give sentences, or a file with --input")
-    if console.stdin_is_terminal():
+    if sys.stdin.isatty():
         logger.info("Type one sentence per line; Ctrl-D ends the input.")
     return available_lines(sys.stdin.buffer)  # type: ignore[arg-type] # it has read1
 
@@ -127,23 +127,23 @@ def _parser() -> options.Parser:
         default=[],
         metavar="TEXT",
         type=options.utf8_text,
-        help="begin the translation with exactly this text; once for all sentences, or once each",
-    )
-    parser.add_argument(
-        "--steps",
-        action="store_true",
-        help="show each word as it is chosen: its probability, the next best words, and the "
-        "source words attended most; the last line is the translation",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="with --steps: print one JSON object per word, then one with the translation",
+        help="begin the translation with exactly this text; give it once for all, or once for each",
     )
     parser.add_options(
         {
-            ("--beam", "N", _beam): "keep the N best hypotheses (default: 1, greedy search)",
-            ("--length-penalty", "A", _length_penalty): (
+            ("--steps",): (
+                "show each word as it is chosen: its probability, the next best words, and the "
+                "source words attended most; the last line is the translation"
+            ),
+            ("--json",): (
+                "with --steps: print one JSON object per word, then one with the translation"
+            ),
+            (
+                "--beam",
+                "N",
+                options.whole_number(1, MAX_BEAM),
+            ): "keep the N best hypotheses (default: 1, greedy search)",
+            ("--length-penalty", "A", options.number(float, 0, MAX_LENGTH_PENALTY)): (
                 "beam search compares log probability / pieces ** A; A is from 0 to "
                 f"{MAX_LENGTH_PENALTY} (default: {LENGTH_PENALTY:g})"
             ),
@@ -165,21 +165,3 @@ def _parser() -> options.Parser:
     parser.set_defaults(beam=1, batch_size=64)
     options.add_model(parser)
     return parser
-
-
-def _beam(argument: str) -> int:
-    if (number := options.positive_int(argument)) > MAX_BEAM:
-        raise argparse.ArgumentTypeError(f"{argument!r} is more than {MAX_BEAM:,}")
-    return number
-
-
-def _length_penalty(argument: str) -> float:
-    try:
-        number = float(argument)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= MAX_LENGTH_PENALTY:
-        raise argparse.ArgumentTypeError(
-            f"expected a number from 0 to {MAX_LENGTH_PENALTY}, got {argument!r}"
-        )
-    return number

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from translate.text.check_report import SAMPLE, Lengths, Report
-from translate.text.problems import NOTE, SEVERITIES, UNSAFE, WARNING, Problem
+from translate.text.check_report import SAMPLE, Report
+from translate.text.problems import UNSAFE
 
 
 def as_text(report: Report) -> Iterator[str]:
-    """Yield a table of the splits, then the problems, worst first, then the verdict."""
+    """Yield the lines of a table of the splits, of the problems, worst first, and the verdict."""
     yield from _table(report)
     yield ""
     if report.pieces:
@@ -22,10 +22,12 @@ def as_text(report: Report) -> Iterator[str]:
         smallest, largest = report.smallest, report.largest
         yield f"The training text supports vocabularies of {smallest:,} to {largest:,} pieces."
     for problem in report.problems:
-        yield ""
-        yield from _problem_lines(problem)
-    yield ""
-    yield _verdict(report)
+        count = f"   {problem.count:,} lines" if problem.count > 1 else ""
+        yield f"\n{problem.severity:<8} {problem.kind:<22} {problem.place}{count}"
+        yield f"         {problem.what}" + (f": {problem.example}" if problem.example else "")
+        if problem.todo:
+            yield f"         {problem.todo}"
+    yield f"\n{_verdict(report)}"
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -62,24 +64,15 @@ def _table(report: Report) -> Iterator[str]:
         yield "   ".join([f"{label:<{widths[0]}}", *columns])
 
 
-def _lengths(side: Lengths | None) -> str:
-    return f"{side.median} / {side.percentile_99} / {side.longest}" if side else "-"
-
-
-def _problem_lines(problem: Problem) -> Iterator[str]:
-    count = f"   {problem.count:,} lines" if problem.count > 1 else ""
-    yield f"{problem.severity:<8} {problem.kind:<22} {problem.place}{count}"
-    yield f"         {problem.what}" + (f": {problem.example}" if problem.example else "")
-    if problem.todo:
-        yield f"         {problem.todo}"
+def _lengths(side: dict[str, int] | None) -> str:
+    return " / ".join(map(str, side.values())) if side else "-"
 
 
 def _verdict(report: Report) -> str:
-    counts = Counter(problem.severity for problem in report.problems)
-    plural = {UNSAFE: "unsafe", WARNING: "warnings", NOTE: "notes"}
-    found = ", ".join(
-        f"{count} {severity if count == 1 else plural[severity]}"
-        for severity in SEVERITIES
-        if (count := counts[severity])
-    )
-    return f"{'safe' if report.safe else 'NOT SAFE'} to train on: {found or 'no problems found'}"
+    counts = Counter(problem.severity for problem in report.problems)  # the worst first
+    found = [
+        f"{count} {severity}{'s' * (count > 1 and severity != UNSAFE)}"
+        for severity, count in counts.items()
+    ]
+    verdict = "safe" if report.safe else "NOT SAFE"
+    return f"{verdict} to train on: {', '.join(found) or 'no problems found'}"

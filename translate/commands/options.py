@@ -1,20 +1,21 @@
-"""What several commands share: the parser, argument types, and options with what they select."""
+"""What several commands share: the parser, argument types and options."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from translate.errors import UsageError
 
 if TYPE_CHECKING:
+    from translate.decoding.translation import Translation
     from translate.decoding.translator import Translator
     from translate.insight.attention import Kind
-    from translate.model.transformer import TransformerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +26,14 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
 
-    def add_options(self, options: Mapping[tuple[str, str, Callable[[str], Any]], str]) -> None:
-        """Add options with one value each; `options` maps (name, metavar, type) to a help text."""
-        for (name, metavar, kind), description in options.items():
-            self.add_argument(name, metavar=metavar, type=kind, help=description)
+    def add_options(self, options: Mapping[tuple[Any, ...], str]) -> None:
+        """Add options: (name, metavar, type), or (name,) for a flag, with the help text of each."""
+        for (name, *value), description in options.items():
+            if value:
+                metavar, kind = value
+                self.add_argument(name, metavar=metavar, type=kind, help=description)
+            else:
+                self.add_argument(name, action="store_true", help=description)
 
     def parse_mixed(self, argv: Sequence[str]) -> argparse.Namespace:
         """Parse options and sentences in any order.
@@ -61,20 +66,31 @@ def file_path(argument: str) -> Path:
     return Path(argument)
 
 
-def whole_number(minimum: int) -> Callable[[str], int]:
-    """Return an argument type: whole numbers from `minimum`."""
+def number(kind: type, minimum: float, maximum: float = math.inf) -> Callable[[str], Any]:
+    """Return an argument type: numbers of a `kind`, int or float, from `minimum` to `maximum`."""
+    limits = f"from {minimum}" if maximum == math.inf else f"from {minimum} to {maximum:,}"
+    name = "whole number" if kind is int else "number"
 
-    def read(argument: str) -> int:
-        if not argument.isdecimal() or int(argument) < minimum:
-            raise argparse.ArgumentTypeError(
-                f"expected a whole number from {minimum}, got {argument!r}"
-            )
-        return int(argument)
+    def read(argument: str) -> Any:
+        with suppress(ValueError):
+            if minimum <= (value := kind(argument)) <= maximum:
+                return value
+        raise argparse.ArgumentTypeError(f"expected a {name} {limits}, got {argument!r}")
 
     return read
 
 
+def whole_number(minimum: int, maximum: float = math.inf) -> Callable[[str], int]:
+    """Return an argument type: whole numbers from `minimum` to `maximum`."""
+    return number(int, minimum, maximum)
+
+
 positive_int = whole_number(1)
+
+
+def index(argument: str) -> int:
+    """Read a number counted from 1; return it counted from 0."""
+    return positive_int(argument) - 1
 
 
 # Shared options
@@ -100,16 +116,19 @@ def load_translator(given: Path | None) -> Translator:
     return Translator.load(path)
 
 
-def add_attention(parser: Parser, *, kind: Kind, default: str) -> None:
-    """Add the options that select a translation and attention weights of it.
-
-    Their defaults are None, so that a command sees which ones were given; `check_attention` sets
-    the kind.
+def parse_attention(
+    parser: Parser, argv: Sequence[str], *, kind: Kind, default: str
+) -> argparse.Namespace:
+    """Add the options that select a translation and attention weights of it, then parse `argv`.
 
     Args:
-        parser: of `attend` or `trace`.
-        kind: the default of `--kind`, for the help text.
+        parser: of `attend` or `trace`; it has the argument "sentence", which may be None.
+        argv: the command line after the name of the command.
+        kind: the default of `--kind`.
         default: the default of `--layer` and `--head`, for the help text.
+
+    Returns:
+        The arguments, with `layer` and `head` counted from 0, or None if not given.
     """
     parser.add_argument(
         "--kind",
@@ -119,41 +138,29 @@ def add_attention(parser: Parser, *, kind: Kind, default: str) -> None:
     )
     parser.add_options(
         {
-            ("--layer", "L", positive_int): f"number of the layer, from 1 (default: {default})",
-            ("--head", "H", positive_int): f"number of the head, from 1 (default: {default})",
+            ("--layer", "L", index): f"number of the layer, from 1 (default: {default})",
+            ("--head", "H", index): f"number of the head, from 1 (default: {default})",
             ("--prefix", "TEXT", utf8_text): (
                 "begin the translation with exactly this text (not for --kind encoder)"
             ),
         }
     )
-
-
-def check_attention(parser: Parser, args: argparse.Namespace, kind: Kind) -> None:
-    """Set `args.kind` to its default, `kind`, and refuse options that have no effect."""
-    if args.sentence is not None and not args.sentence.strip():
+    add_model(parser)
+    args = parser.parse_mixed(argv)
+    if args.sentence is None:
+        for name in ("model", "kind", "layer", "head", "prefix"):
+            if getattr(args, name) is not None:
+                parser.error(f"--{name} needs a trained model: give a sentence, too")
+    elif not args.sentence.strip():
         parser.error("the sentence is blank")
     args.kind = args.kind or kind
     if args.prefix is not None and args.kind == "encoder":
-        parser.error(
-            "--prefix begins the translation, but --kind encoder shows only the source sentence"
-        )
+        parser.error("--prefix begins the translation, but --kind encoder shows only the source")
+    return args
 
 
-@dataclass(frozen=True)
-class Selection:
-    """A sentence, its translation, and the attention weights to show."""
-
-    translator: Translator
-    source: list[int]  # pieces without eos
-    target: list[int]  # pieces without bos and eos
-    text: str  # the translation
-    kind: Kind
-    layer: int | None  # counted from 0
-    head: int | None  # counted from 0
-
-
-def select_attention(args: argparse.Namespace) -> Selection:
-    """Load the model and translate the sentence, as the options of `add_attention` say.
+def translate_sentence(args: argparse.Namespace) -> tuple[Translator, Translation]:
+    """Load the model and translate the sentence, as the options of `parse_attention` say.
 
     Raises:
         UsageError: the model does not have this layer or head.
@@ -161,27 +168,14 @@ def select_attention(args: argparse.Namespace) -> Selection:
     """
     translator = load_translator(args.model)
     config = translator.model.config
-    _check_numbers(args, config)
-    (translation,) = translator.translate_detailed([args.sentence], [args.prefix or ""])
-    for note in translation.notes():
-        logger.warning(note)
-    return Selection(
-        translator,
-        # The encoder reads at most max_length pieces, eos included.
-        translator.tokenizer.encode(args.sentence)[: config.max_length - 1],
-        translation.ids,
-        translation.text,
-        args.kind,
-        None if args.layer is None else args.layer - 1,
-        None if args.head is None else args.head - 1,
-    )
-
-
-def _check_numbers(args: argparse.Namespace, config: TransformerConfig) -> None:
     layers, stack = config.decoder_layers, "decoder"
     if args.kind == "encoder":
         layers, stack = config.encoder_layers, "encoder"
-    if args.layer is not None and args.layer > layers:
-        raise UsageError(f"--layer {args.layer}: this model has only {layers} {stack} layers")
-    if args.head is not None and args.head > config.n_heads:
-        raise UsageError(f"--head {args.head}: this model has only {config.n_heads} heads")
+    if args.layer is not None and args.layer >= layers:
+        raise UsageError(f"--layer {args.layer + 1}: this model has only {layers} {stack} layers")
+    if args.head is not None and args.head >= config.n_heads:
+        raise UsageError(f"--head {args.head + 1}: this model has only {config.n_heads} heads")
+    (translation,) = translator.translate_detailed([args.sentence], [args.prefix or ""])
+    for note in translation.notes():
+        logger.warning(note)
+    return translator, translation

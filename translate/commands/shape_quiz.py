@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from translate.commands import console
-
-if TYPE_CHECKING:
-    from translate.insight.trace import Rule
-
-INSTRUCTIONS = (
-    "Answer with numbers or letters, such as 4, 7 or a, b; an empty line skips a question."
-)
+from translate.insight.trace import Rule
 
 
 class ShapeQuiz:
     """Asks for shapes and counts the right answers."""
+
+    INSTRUCTIONS = (
+        "Answer with numbers or letters, such as 4, 7 or a, b; an empty line skips a question."
+    )
 
     def __init__(self, sizes: dict[str, int]) -> None:
         """`sizes` maps each letter of the shapes to its number."""
@@ -28,25 +25,23 @@ class ShapeQuiz:
         answer = console.ask(f"   shape of {rule.stage}? ")
         given, expected = _read_shape(answer, self._sizes), rule.predict(self._sizes)
         self._asked += 1
-        self._right += given == expected
         if given == expected:
+            self._right += 1
             return "right"
-        return f"{_mistake(answer, given, expected)}: {_reason(rule)}"
+        if not answer.strip():
+            mistake = "no answer"
+        elif given is None:
+            mistake = "that is not a shape; write for example 4, 7"
+        elif given == expected[::-1]:
+            mistake = "wrong, rows and columns are swapped"
+        elif len(given) != len(expected):
+            mistake = f"wrong, the shape has {len(expected)} numbers, not {len(given)}"
+        else:
+            mistake = "wrong"
+        return f"{mistake}: {_reason(rule)}"
 
     def score(self) -> str:
         return f"{self._right} of {self._asked} shapes right"
-
-
-def _mistake(answer: str, given: tuple[int, ...] | None, expected: tuple[int, ...]) -> str:
-    if not answer.strip():
-        return "no answer"
-    if given is None:
-        return "that is not a shape; write for example 4, 7"
-    if given == expected[::-1]:
-        return "wrong, rows and columns are swapped"
-    if len(given) != len(expected):
-        return f"wrong, the shape has {len(expected)} numbers, not {len(given)}"
-    return "wrong"
 
 
 def _reason(rule: Rule) -> str:
@@ -58,10 +53,7 @@ def _reason(rule: Rule) -> str:
 
 def _read_shape(answer: str, sizes: dict[str, int]) -> tuple[int, ...] | None:
     """Read "6, 2", "(6, 2)", "6x2" or the letters "n, d_k"; return None if it is not a shape."""
-    words = re.split(r"[\s,×]+|\bx\b|(?<=\d)x(?=\d)", answer.strip(" \n()[]"))
-    numbers = []
-    for word in filter(None, words):
-        if word not in sizes and not word.isdecimal():
-            return None
-        numbers.append(sizes.get(word) or int(word))
-    return tuple(numbers) or None
+    words = list(filter(None, re.split(r"[\s,×]+|\bx\b|(?<=\d)x(?=\d)", answer.strip(" \n()[]"))))
+    if not words or not all(word in sizes or word.isdecimal() for word in words):
+        return None
+    return tuple(sizes.get(word) or int(word) for word in words)

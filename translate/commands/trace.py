@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from translate.commands import options
-from translate.commands.shape_quiz import ShapeQuiz
 from translate.errors import UsageError
 
 if TYPE_CHECKING:
     from translate.insight.trace import Trace
 
+_LESSON = "Six tokens of width 3 and one head of width 2: n = 6, d_in = 3, d_k = d_out = 2."
 _DIRECTIONS = {
     "encoder": "the source attends to itself",
     "decoder": "the translation attends to itself, never to later tokens",
@@ -21,56 +21,44 @@ _DIRECTIONS = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the report: with a sentence about a trained model, without about the lesson's head."""
+    """Print the report on a head of a trained model, or on the lesson's if no sentence is given."""
     args = _parse(argv[1:])
-    introduction, trace = _trace_lesson() if args.sentence is None else _trace_model(args)
-    if args.token > len(trace.rows):
-        raise UsageError(f"--token {args.token}: there are only {len(trace.rows)} tokens (rows)")
 
-    from translate.commands.display_trace import Report
+    from translate.commands.display_trace import display_trace
+    from translate.insight.trace import lesson_trace
 
-    print("\n".join(introduction))
-    report = Report(trace, ShapeQuiz(trace.sizes) if args.predict else None)
-    for line in report.lines(args.token - 1):
-        print(line, flush=True)
+    introduction, trace = (_LESSON, lesson_trace()) if args.sentence is None else _trace_model(args)
+    tokens = len(trace.rows)
+    if args.token >= tokens:
+        raise UsageError(f"--token {args.token + 1}: there are only {tokens} tokens (rows)")
+    print(introduction)
+    display_trace(trace, args.token, predict=args.predict)
     return 0
 
 
-def _trace_lesson() -> tuple[list[str], Trace]:
-    """Return an introduction to the report, and the trace."""
-    from translate.insight.trace import lesson_trace
-
-    sizes = "n = 6, d_in = 3, d_k = d_out = 2"
-    return [f"Six tokens of width 3 and one head of width 2: {sizes}."], lesson_trace()
-
-
-def _trace_model(args: argparse.Namespace) -> tuple[list[str], Trace]:
-    """Return an introduction to the report, and the trace."""
-    selection = options.select_attention(args)
-
+def _trace_model(args: argparse.Namespace) -> tuple[str, Trace]:
+    """Return an introduction to the report, and the trace of a trained model."""
     from translate.insight.trace import model_trace
 
-    translator, kind = selection.translator, selection.kind
-    layer, head = selection.layer or 0, selection.head or 0
+    translator, translation = options.translate_sentence(args)
+    layer, head = args.layer or 0, args.head or 0
     trace = model_trace(
         translator.model,
         translator.tokenizer,
-        selection.source,
-        selection.target,
-        kind=kind,
+        translator.tokenizer.encode(args.sentence),
+        translation.ids,
+        kind=args.kind,
         layer=layer,
         head=head,
     )
     sizes = ", ".join(f"{letter} = {size}" for letter, size in trace.sizes.items())
     normalised = ", after layer normalisation" if translator.model.config.norm == "pre" else ""
-    introduction = [
-        f"{kind}, layer {layer + 1}, head {head + 1}: {_DIRECTIONS[kind]}.",
-        f"{sizes}. x is the input of the attention{normalised}.",
-    ]
-    if kind != "encoder":
-        introduction.append(
-            "Each row is named after the token that the decoder has read; it chooses the next one."
-        )
+    introduction = (
+        f"{args.kind}, layer {layer + 1}, head {head + 1}: {_DIRECTIONS[args.kind]}.\n"
+        f"{sizes}. x is the input of the attention{normalised}."
+    )
+    if args.kind != "encoder":
+        introduction += "\nThe name of a row is the token just read; the row predicts the next one."
     return introduction, trace
 
 
@@ -83,18 +71,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "tokens of width 3 pass through a head of width 2.",
     )
     parser.add_argument("sentence", nargs="?", metavar="SENTENCE", type=options.utf8_text)
-    parser.add_argument(
-        "--predict", action="store_true", help="ask for each shape before it is shown"
+    parser.add_options(
+        {
+            ("--predict",): "ask for each shape before it is shown",
+            ("--token", "N", options.index): (
+                "number of the token to compute alone, from 1 (default: 2)"
+            ),
+        }
     )
-    description = "number of the token to compute alone, from 1 (default: 2)"
-    parser.add_options({("--token", "N", options.positive_int): description})
-    parser.set_defaults(token=2)
-    options.add_attention(parser, kind="encoder", default="1")
-    options.add_model(parser)
-    args = parser.parse_mixed(argv)
-    if args.sentence is None:
-        for name in ("model", "kind", "layer", "head", "prefix"):
-            if getattr(args, name) is not None:
-                parser.error(f"--{name} needs a trained model: give a sentence, too")
-    options.check_attention(parser, args, "encoder")
-    return args
+    parser.set_defaults(token=1)  # counted from 0
+    return options.parse_attention(parser, argv, kind="encoder", default="1")

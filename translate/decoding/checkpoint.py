@@ -118,7 +118,7 @@ def _tokenizer(path: Path, entry: dict[str, Any], config: TransformerConfig) -> 
     if not isinstance(stored, Tensor) or stored.dtype != torch.uint8:
         raise UserError(f"{path}: the checkpoint holds no tokenizer")
     try:
-        tokenizer = Tokenizer.from_bytes(stored.numpy().tobytes())
+        tokenizer = Tokenizer(stored.numpy().tobytes())
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if len(tokenizer) != config.vocab_size:

@@ -1,1 +1,1 @@
-"""Room 1, text: files in, integers out. Only `batching` knows torch."""
+"""Files in, integers out: read parallel text, check it and split it into pieces."""

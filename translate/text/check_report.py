@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from translate.text.corpus import Corpus, Pair, ParallelFiles, characters, read_corpus
+from translate.text.corpus import Corpus, Pair, Sources, characters, read_corpus
 from translate.text.corpus_checks import check_corpora, unknown_characters
 from translate.text.filters import Filters
-from translate.text.problems import UNSAFE, Problem, ProblemLog
+from translate.text.problems import SEVERITIES, UNSAFE, Problem, ProblemLog
 from translate.text.split import split_corpus
 from translate.text.tokenizer import MAX_BYTES, Tokenizer
 
-SAMPLE = 50_000  # pairs on which pieces are counted and a vocabulary is trained
-_LONGEST_TEXTS = 100  # the longest sentence in pieces is looked for among the longest in characters
-_ENOUGH_TO_SPLIT = 20_000  # pairs of which some can surely be held out
-_COMMON_DUPLICATES = 0.05  # a share that every corpus has: people say "Thank you." often
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """Pieces per sentence on one side, bos or eos counted."""
-
-    median: int
-    percentile_99: int
-    longest: int
+SAMPLE = 50_000  # number of pairs on which pieces are counted and a vocabulary is trained
+_LONGEST_TEXTS = 100  # pieces are counted in this many of the sentences with most characters
+_ENOUGH_TO_SPLIT = 20_000  # from so many pairs, some can always be held out
+_COMMON_DUPLICATES = 0.05  # a normal share of duplicates: people say "Thank you." often
 
 
 @dataclass
@@ -36,14 +28,17 @@ class Split:
     Args:
         pairs: number of pairs.
         left_out: number of pairs left out, by kind.
+        source: pieces per source sentence, including eos: "median", "percentile_99" and "longest";
+            None if they were not counted.
+        target: the same for the target sentences.
         too_long: number of pairs longer than the limit on either side.
         unknown: share of characters that train does not have.
     """
 
     pairs: int
     left_out: dict[str, int]
-    source: Lengths | None = None
-    target: Lengths | None = None
+    source: dict[str, int] | None = None
+    target: dict[str, int] | None = None
     too_long: int = 0
     unknown: float = 0.0
 
@@ -55,8 +50,8 @@ class Report:
     Args:
         problems: the worst first.
         pieces: size of the vocabulary with which lengths were counted.
-        smallest: pieces that a vocabulary of the training text needs at least; 0 if not tried.
-        largest: pieces that such a vocabulary can have; 0 if not tried.
+        smallest: size of the smallest vocabulary that fits the training text; 0 if not tried.
+        largest: size of the largest such vocabulary; 0 if not tried.
         sampled: whether `largest`, and the median and 99 % of lengths, come from a sample.
     """
 
@@ -74,7 +69,7 @@ class Report:
 
 
 def check_files(
-    files: Mapping[str, ParallelFiles | list[ParallelFiles]],
+    files: Mapping[str, Sources],
     *,
     filters: Filters = Filters(),  # noqa: B008 (frozen)
     tokenizer: Path | None = None,
@@ -86,17 +81,17 @@ def check_files(
 ) -> Report:
     """Read "train" and, where given, "valid" and "test", and report what is wrong.
 
-    Unsafe is what `fit` refuses, and in "test" what `translate test` refuses.
+    A problem is unsafe if `fit` refuses the data, or in "test", if `translate test` does.
 
     Args:
         files: the files of each split, "train" first.
         filters: which training pairs are left out, as in `fit`.
         tokenizer: a SentencePiece .model that counts pieces; by default a vocabulary is trained on
             (a sample of) train.
-        vocab_size: pieces of that vocabulary.
-        max_length: pieces that a sentence may have, bos or eos counted.
-        held_out: pairs that are held out for each of "valid" and "test", as in `fit`.
-        seed: decides which pairs are held out; `fit` too uses 1 by default.
+        vocab_size: size of that vocabulary.
+        max_length: maximum number of pieces in a sentence, including bos or eos.
+        held_out: number of pairs to hold out for each of "valid" and "test", as in `fit`.
+        seed: decides which pairs are held out; the default is that of `fit`.
         section: section of a config file that names the files ("data."), for messages only.
 
     Raises:
@@ -108,20 +103,20 @@ def check_files(
     for name, sources in files.items():
         setting = section and section + name
         corpus = read_corpus(sources, setting, filters if name == "train" else None, strict=False)
-        log.add(*corpus.problems)
-        for left in corpus.left_out:
-            if left.kind != "duplicate" or left.count > _COMMON_DUPLICATES * len(corpus.pairs):
-                log.add(left.problem)
         corpora[name] = corpus
-        splits[name] = Split(len(corpus.pairs), {left.kind: left.count for left in corpus.left_out})
+        log.add(*corpus.problems)
+        left_out: Counter[str] = Counter()
+        for left in corpus.left_out:
+            left_out[left.kind] += left.count  # several reasons may have the same kind
+            if left.kind != "duplicate" or left.count > _COMMON_DUPLICATES * len(corpus.pairs):
+                log.add(Problem(**vars(left)))  # not a LeftOut, which `str` describes for `fit`
+        splits[name] = Split(len(corpus.pairs), dict(left_out))
     log.add(*check_corpora(corpora))
     sampled = any(len(corpus.pairs) > SAMPLE for corpus in corpora.values())
     report = Report(splits, max_length, sampled=sampled)
     train = corpora["train"]
-    known = characters(train.pairs)
-    fit_pairs = {"train": train.pairs}
-    counter = None
     if train.pairs:
+        fit_pairs = {"train": train.pairs}
         first_file = train.starts[0][1][0]
         with log.catch(first_file, "too-few-to-split"):
             # If an unsafe problem stopped reading, there are more pairs than these.
@@ -130,24 +125,24 @@ def check_files(
                 fit_pairs = split_corpus(train.pairs, missing, held_out, seed=seed)
         with log.catch(str(tokenizer or first_file), "vocabulary"):
             counter = _vocabulary(tokenizer, fit_pairs["train"], vocab_size, report)
-    for name, corpus in corpora.items():
-        if counter is None:  # a problem that is in the log
-            break
-        # What `fit` does with which pairs; `translate test` cuts sentences that are too long.
-        uses = {"validate on": corpus.pairs} if name == "valid" else {}
-        if name == "train":
-            uses = {"learn from": fit_pairs["train"], "validate on": fit_pairs.get("valid", [])}
-        else:
-            splits[name].unknown, _ = unknown_characters(corpus, known)
-        log.add(*_measure(corpus, splits[name], counter, max_length, uses))
-    report.problems = log.worst_first()
+            known = characters(train.pairs)
+            for name, corpus in corpora.items():
+                # What `fit` does with which pairs; `translate test` cuts long sentences.
+                uses = {"validate on": corpus.pairs} if name == "valid" else {}
+                if name == "train":
+                    held_out_pairs = fit_pairs.get("valid", [])
+                    uses = {"learn from": fit_pairs["train"], "validate on": held_out_pairs}
+                else:
+                    splits[name].unknown, _ = unknown_characters(corpus, known)
+                log.add(*_measure(corpus, splits[name], counter, max_length, uses))
+    report.problems = sorted(log, key=lambda problem: SEVERITIES.index(problem.severity))
     return report
 
 
 def _vocabulary(
     path: Path | None, pairs: Sequence[Pair], vocab_size: int, report: Report
 ) -> Tokenizer:
-    """Return a tokenizer and write sizes into `report`; without `path` it is trained on pairs."""
+    """Return a tokenizer, trained on `pairs` unless `path` names one; write sizes to `report`."""
     if path is not None:
         tokenizer = Tokenizer.load(path)
     else:
@@ -174,7 +169,7 @@ def _measure(
     """Write the lengths of `corpus` into `split` and yield problems of long sentences.
 
     Args:
-        uses: which pairs `fit` needs for what; it is unsafe if all pairs of a use are too long.
+        uses: the pairs that `fit` needs, by purpose; unsafe if all pairs for one are too long.
     """
     if not corpus.pairs:
         return
@@ -204,8 +199,10 @@ def _measure(
         yield corpus.problem("long-line", huge, what=f"more than {MAX_BYTES:,} bytes")
 
 
-def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> Lengths:
+def _lengths(texts: Sequence[str], pieces: Callable[[str], int]) -> dict[str, int]:
     counts = sorted(map(pieces, _sample(texts)))
     longest = max(map(pieces, heapq.nlargest(_LONGEST_TEXTS, texts, key=len)))
     last = len(counts) - 1
-    return Lengths(counts[last // 2], counts[last * 99 // 100], max(longest, counts[-1]))
+    median, percentile_99 = counts[last // 2], counts[last * 99 // 100]
+    longest = max(longest, counts[-1])
+    return {"median": median, "percentile_99": percentile_99, "longest": longest}

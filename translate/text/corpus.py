@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from translate.errors import UsageError
 from translate.text.filters import Filters, PairFilter
-from translate.text.formats import Row, aligned_rows, hub_rows, json_rows, parquet_rows, table_rows
+from translate.text.formats import Rows, aligned_rows, hub_rows, json_rows, parquet_rows, table_rows
 from translate.text.line_checks import LineChecker
 from translate.text.normalize import normalize
 from translate.text.problems import LeftOut, Problem, ProblemLog, excerpt
+from translate.text.tmx import tmx_rows
 
 
 class Pair(NamedTuple):
-    """A source sentence and its translation, as they stand in the file."""
+    """A source sentence and its translation, not normalised."""
 
     source: str
     target: str
@@ -30,7 +30,7 @@ class Corpus:
     """Sentence pairs in the order of the files, and where each of them comes from.
 
     Args:
-        pairs: the text as it stands in the files.
+        pairs: the text of the files, not normalised.
         lines: for each pair, its line in its file (or in both, if source and target have one each).
         starts: for each source of pairs, the index of its first pair, and the names of its files.
         left_out: what was left out, one entry per reason.
@@ -71,8 +71,8 @@ def characters(pairs: Iterable[Pair]) -> set[str]:
 class ParallelFiles:
     """The files of parallel text: `source` and `target` line by line, or one of the other formats.
 
-    Files may be plain or compressed (gzip, xz, zstandard), with any name. Text is UTF-8; XML names
-    its own encoding.
+    Files may be plain or compressed (gzip, xz, zstandard), with any name. Text is UTF-8; XML files
+    declare their encoding.
 
     Args:
         source: file with one source sentence per line.
@@ -110,33 +110,28 @@ class ParallelFiles:
         return read_corpus(self, setting)
 
     @property
+    def given(self) -> list[str]:
+        """The settings that name files: "source" and "target", or one of the other formats."""
+        return [name for name in (*_READERS, "source", "target") if getattr(self, name) is not None]
+
+    @property
     def names(self) -> tuple[str, str]:
         """The files of source and target, which may be the same one."""
-        single = self.tsv or self.tmx or self.jsonl or self.parquet or self.hub
-        return (str(single), str(single)) if single else (str(self.source), str(self.target))
+        files = [str(getattr(self, name)) for name in self.given]
+        return files[0], files[-1]
 
-    def rows(self, setting: str, log: ProblemLog) -> Iterator[Row]:
+    def rows(self, setting: str, log: ProblemLog) -> Rows:
         """Return (line, source, target) of each row, blank ones too; problems go to `log`.
 
         Raises:
             UserError: see `read_corpus`.
         """
-        self.check(setting)
         prefix = f"{setting}." if setting else ""
         if self.source is not None and self.target is not None:
             return aligned_rows(self.source, self.target, prefix, log)
-        if self.tsv is not None:
-            return table_rows(self.tsv, self.columns, f"{prefix}tsv", log)
-        if self.tmx is not None:
-            from translate.text.tmx import tmx_rows  # lxml is slow to import
-
-            return tmx_rows(self.tmx, self.languages, f"{prefix}tmx", log)
-        if self.jsonl is not None:
-            return json_rows(self.jsonl, self.fields, f"{prefix}jsonl", log)
-        if self.parquet is not None:
-            return parquet_rows(self.parquet, self.fields, f"{prefix}parquet", log)
-        name = self.hub or ""  # `check` has made sure that it is set
-        return hub_rows(name, self.subset, self.split, self.fields, f"{prefix}hub", log)
+        (name,) = self.given
+        options = {key: getattr(self, key) for key, names in _OPTIONS.items() if name in names}
+        return _READERS[name](getattr(self, name), **options, setting=f"{prefix}{name}", log=log)
 
     def check(self, setting: str = "") -> None:
         """Check that the settings do not contradict each other; opens no file.
@@ -145,7 +140,7 @@ class ParallelFiles:
             UsageError: with what to set.
         """
         prefix = f"{setting}." if setting else ""
-        given = [name for name in _FORMATS if getattr(self, name) is not None]
+        given = self.given
         if len(given) > 1 and given != ["source", "target"]:
             raise UsageError(
                 f"{prefix}{given[0]} and {prefix}{given[1]} are both set: give either one file "
@@ -155,13 +150,12 @@ class ParallelFiles:
             missing = "target" if given == ["source"] else "source"
             hint = "" if given else f", or {prefix}tsv for one file with both"
             raise UsageError(f"{prefix}{missing} is not set: give the path of its text file{hint}")
-        if given == ["source", "target"] and self.source == self.target:
+        if self.source is not None and self.source == self.target:
             raise UsageError(f"{prefix}source and {prefix}target are the same file: {self.source}")
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        for option, formats in _OPTIONS.items():
-            if getattr(self, option) != defaults[option] and given[0] not in formats:
+        for option, names in _OPTIONS.items():
+            if given[0] not in names and getattr(self, option) != getattr(ParallelFiles, option):
                 raise UsageError(
-                    f"{prefix}{option} is set, but it belongs to {' or '.join(formats)}, "
+                    f"{prefix}{option} is set, but it belongs to {' or '.join(names)}, "
                     f"not to {given[0]}"
                 )
         if min(self.columns) < 1:
@@ -172,8 +166,17 @@ class ParallelFiles:
                 raise UsageError(f"{prefix}{option}: source and target are both {first}")
 
 
-_FORMATS = ("tsv", "tmx", "jsonl", "parquet", "hub", "source", "target")
-# Which formats an option belongs to.
+Sources = ParallelFiles | list[ParallelFiles]
+
+# The formats with both languages in one file, and the functions that read them.
+_READERS: dict[str, Callable[..., Rows]] = {
+    "tsv": table_rows,
+    "tmx": tmx_rows,
+    "jsonl": json_rows,
+    "parquet": parquet_rows,
+    "hub": hub_rows,
+}
+# Which of these formats an option belongs to.
 _OPTIONS = {
     "columns": ("tsv",),
     "languages": ("tmx",),
@@ -184,7 +187,7 @@ _OPTIONS = {
 
 
 def read_corpus(
-    sources: ParallelFiles | list[ParallelFiles],
+    sources: Sources,
     setting: str = "",
     filters: Filters | None = None,
     *,
@@ -210,6 +213,7 @@ def read_corpus(
     lines = array("Q")
     starts = []
     for name, files in named_sources(sources, setting):
+        files.check(name)
         starts.append((len(pairs), files.names))
         checkers = [LineChecker(file, log) for file in dict.fromkeys(files.names)]
         with log.catch(files.names[0]):
@@ -218,26 +222,23 @@ def read_corpus(
                 by_file = (pair,) if len(checkers) == 1 else zip(pair)
                 for checker, texts in zip(checkers, by_file, strict=True):
                     checker.check(line, *texts)
-                reason = pair_filter.reason(pair)
-                if reason is None:
-                    pairs.append(pair)
-                    lines.append(line)
-                else:
+                if reason := pair_filter.reason(pair):
                     file = files.names[reason[0] == "blank-target"]
                     log.leave_out(*reason, file, line, *pair)
+                else:
+                    pairs.append(pair)
+                    lines.append(line)
         for checker in checkers:
             checker.finish()
     if not pairs and not log.unsafe:
         name = " and ".join(dict.fromkeys(files.names))
-        reasons = "; ".join(map(str, log.left_out)) or f"{name} has none"
+        reasons = "; ".join(map(str, log.left_out.values())) or f"{name} has none"
         what = f"no sentence pairs in {setting or 'the data'}: {reasons}"
         log.add(Problem("no-pairs", files.names[0], what=what))
-    return Corpus(pairs, lines, starts, log.left_out, list(log))
+    return Corpus(pairs, lines, starts, list(log.left_out.values()), list(log))
 
 
-def named_sources(
-    sources: ParallelFiles | list[ParallelFiles], setting: str
-) -> list[tuple[str, ParallelFiles]]:
+def named_sources(sources: Sources, setting: str) -> list[tuple[str, ParallelFiles]]:
     """Return each source with its name: "data.train", or "data.train[1]" and so on in a list.
 
     Raises:

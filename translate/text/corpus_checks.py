@@ -15,17 +15,13 @@ _STOP_WORDS = 4  # different stop words that a guess needs
 _LISTED_CHARACTERS = 10
 
 # Frequent words of one language that the other does not have ("in", "die", "was", "so" are both).
-_ENGLISH = frozenset(
-    ("the", "of", "and", "to", "is", "are", "with", "you", "he", "she", "it", "that", "this", "my")
-)
-_GERMAN = frozenset(
-    ("der", "das", "und", "ist", "ein", "eine", "einen", "nicht", "mit", "ich", "sie", "er", "wir")
-)
+_ENGLISH = "the of and to is are with you he she it that this my"
+_GERMAN = "der das und ist ein eine einen nicht mit ich sie er wir"
 # What people and export programs write above the columns of a table.
-_HEADINGS = frozenset(
-    ("source", "src", "target", "tgt", "trg", "sentence", "translation", "text", "input", "output",
-     "en", "eng", "english", "englisch", "de", "deu", "ger", "german", "deutsch")
-)  # fmt: skip
+_HEADINGS = (
+    "source src target tgt trg sentence translation text input output "
+    "en eng english englisch de deu ger german deutsch"
+)
 
 
 def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
@@ -46,9 +42,11 @@ def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
             if start < len(corpus.pairs) and look_like_headings(corpus.pairs[start]):
                 yield corpus.problem("headings", [start])
     for (name, first), (_, second) in combinations(corpora.items(), 2):
-        yield from _overlap(name, first, second)
-    others = [corpus for name, corpus in corpora.items() if name != "train"]
-    known = characters(corpora["train"].pairs) if others else set()
+        if indices := _overlap(first, second):
+            what = f"a source sentence that {name} has too, case and spaces aside"
+            yield second.problem("overlap", indices, what=what)
+    train, *others = corpora.values()
+    known = characters(train.pairs) if others else set()
     for corpus in others:
         _, problem = unknown_characters(corpus, known)
         if problem is not None:
@@ -67,30 +65,29 @@ def mostly_without_letters(texts: Sequence[str]) -> bool:
 
 def look_like_headings(pair: Iterable[str]) -> bool:
     """Return whether both texts are column names of a table, not sentences."""
-    return all(text.strip().casefold() in _HEADINGS for text in pair)
+    return all(text.strip().casefold() in _HEADINGS.split() for text in pair)
 
 
-def _clearly(language: frozenset[str], other: frozenset[str], texts: Iterable[str]) -> bool:
+def _clearly(language: str, other: str, texts: Iterable[str]) -> bool:
     words = Counter(word for text in texts for word in text.lower().split())
     # Several different ones, because "das" alone may be Portuguese.
-    found = [words[word] for word in language if word in words]
-    others = sum(words[word] for word in other)
+    found = [words[word] for word in language.split() if word in words]
+    others = sum(words[word] for word in other.split())
     return len(found) >= _STOP_WORDS and sum(found) >= 4 * others
 
 
-def _overlap(name: str, first: Corpus, second: Corpus) -> Iterator[Problem]:
+def _overlap(first: Corpus, second: Corpus) -> list[int]:
+    """Return the indices of the pairs in `second` whose source sentence `first` has too."""
     folded = [fold(pair.source) for pair in second.pairs]
     shared = set(folded).intersection(fold(pair.source) for pair in first.pairs)
-    indices = [index for index, source in enumerate(folded) if source in shared]
-    if indices:
-        what = f"a source sentence that {name} has too, case and spaces aside"
-        yield second.problem("overlap", indices, what=what)
+    return [index for index, source in enumerate(folded) if source in shared]
 
 
 def unknown_characters(corpus: Corpus, known: set[str]) -> tuple[float, Problem | None]:
-    """Return the share of characters that are not in `known`, those of train, and the problem.
+    """Return the share of characters that are not in `known`, and the problem if there are any.
 
-    Without known characters there is no training text to compare with: the share is 0.
+    Args:
+        known: the characters of train. If there are none, the share is 0.
     """
     unknown: Counter[str] = Counter()
     total = 0

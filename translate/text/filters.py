@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from translate.text.normalize import normalize
 
-_SHORT = 10  # a side shorter than this counts as this long: "Why?" may become "Warum denn nicht?"
+_SHORT = 10  # shorter sides count as 10 characters: "Why?" may become "Warum denn nicht?"
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Filters:
             counts as at least 10 characters. The default is generous, because German words are
             long and translations may be free: at 4, Multi30k loses its two lines of "@@", and
             50,000 pairs of Tatoeba lose two very free translations.
-        copied_words: how many words a target may have that equals its source, upper and lower case
-            aside. Longer ones were not translated; names, numbers and "Okay." may be the same.
-        drop_duplicates: leave out a pair whose source and target are those of an earlier pair.
+        copied_words: how many words a target may have if it equals its source, ignoring case.
+            Longer copies were not translated; names, numbers and "Okay." may be the same.
+        drop_duplicates: leave out a pair whose source and target equal those of an earlier pair.
             Other translations of the same source stay.
     """
 
@@ -33,7 +33,7 @@ class Filters:
     def errors(self) -> list[str]:
         """Return one message for each invalid setting."""
         errors = []
-        if self.length_ratio is not None and not self.length_ratio >= 1:
+        if self.length_ratio is not None and not self.length_ratio >= 1:  # NaN is an error too
             errors.append(f"filters.length_ratio must be 1 or more, not {self.length_ratio}")
         if self.copied_words is not None and self.copied_words < 0:
             errors.append(f"filters.copied_words must be 0 or more, not {self.copied_words}")

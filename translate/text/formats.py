@@ -18,16 +18,15 @@ from translate.text.normalize import normalize
 from translate.text.problems import DataError, Problem, ProblemLog
 from translate.text.text_files import open_error, read_lines
 
-Row = tuple[int, str, str]
+Rows = Iterator[tuple[int, str, str]]
 Fields = tuple[str, str]
-Record = dict[str, Any]
-NumberedRecord = tuple[int, Record | None]
+Record = dict[str, Any] | None
 
 
 # Text
 
 
-def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Iterator[Row]:
+def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Rows:
     """Yield line n of one file with line n of the other.
 
     Args:
@@ -43,22 +42,19 @@ def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> It
     if len(sides) < 2:
         return
     common = min(map(len, sides))
-    blank_end = "blank line at the end of one side"
     for path, lines in zip((source, target), sides, strict=True):
         rest = lines[common:]
         if any(map(normalize, rest)):
             what = f"{source} has {len(sides[0]):,} lines but {target} has {len(sides[1]):,}"
             log.add(Problem("unequal-counts", str(path), common + 1, what=what))
         else:  # an editor added newlines; no pair is shifted
+            reason = "blank line at the end of one side"
             for number, line in enumerate(rest, common + 1):
-                log.leave_out("blank-end", blank_end, str(path), number, line)
-    for number, (first, second) in enumerate(zip(*sides, strict=False), 1):
-        yield number, first, second
+                log.leave_out("blank-end", reason, str(path), number, line)
+    yield from zip(range(1, common + 1), *sides, strict=False)
 
 
-def table_rows(
-    path: Path, columns: tuple[int, int], setting: str, log: ProblemLog
-) -> Iterator[Row]:
+def table_rows(path: Path, columns: tuple[int, int], setting: str, log: ProblemLog) -> Rows:
     """Yield two columns, counted from 1, of a file whose columns are separated by tabs.
 
     Quotes have no meaning. Rows with too few columns, or more than most rows, are left out: a tab
@@ -70,8 +66,7 @@ def table_rows(
     lines = read_lines(path, setting, log)
     needed = max(columns)
     widths = Counter(line.count("\t") + 1 for line in lines if line.strip("\t"))
-    usual = max(widths, key=lambda width: (widths[width], width), default=0)
-    usual = max(usual, needed)
+    usual = max(needed, max(widths, key=lambda width: (widths[width], width), default=0))
     too_long = f"more columns than the usual {usual}"
     source, target = (column - 1 for column in columns)
     for number, line in enumerate(lines, 1):
@@ -91,22 +86,22 @@ def table_rows(
 
 # Records with named fields
 
-# Escapes such as "\\u0000" can spell what no UTF-8 text has: NUL and lone surrogates.
+# JSON escapes such as "\\u0000" can produce characters that text files may not contain.
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-def json_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Iterator[Row]:
+def json_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Rows:
     """Yield the fields of one JSON object per line; a blank line is a blank row.
 
     Raises:
         DataError: an unreadable file, a line that is not a JSON object.
     """
     lines = enumerate(read_lines(path, setting, log), 1)
-    records = ((number, _parse_json(line, path, number)) for number, line in lines)
+    records = (_parse_json(line, path, number) for number, line in lines)
     return _record_rows(records, str(path), fields, log)
 
 
-def _parse_json(line: str, path: Path, number: int) -> Record | None:
+def _parse_json(line: str, path: Path, number: int) -> Record:
     if not line.strip():
         return None
     try:
@@ -123,7 +118,7 @@ def _parse_json(line: str, path: Path, number: int) -> Record | None:
     raise DataError(Problem("broken-format", str(path), number, what=what, todo=todo))
 
 
-def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Iterator[Row]:
+def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> Rows:
     """Yield the rows of a Parquet file, read with the `datasets` library.
 
     Raises:
@@ -139,7 +134,7 @@ def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> I
 
 def hub_rows(
     name: str, subset: str | None, split: str, fields: Fields, setting: str, log: ProblemLog
-) -> Iterator[Row]:
+) -> Rows:
     """Yield the rows of a dataset on the Hugging Face hub; the library caches its download.
 
     Raises:
@@ -148,7 +143,7 @@ def hub_rows(
     return _record_rows(_load(name, setting, name, subset, split=split), name, fields, log)
 
 
-def _load(name: str, setting: str, *args: str | None, **options: Any) -> Iterator[NumberedRecord]:
+def _load(name: str, setting: str, *args: str | None, **options: Any) -> Iterator[Record]:
     try:
         import datasets
     except ImportError:
@@ -156,23 +151,20 @@ def _load(name: str, setting: str, *args: str | None, **options: Any) -> Iterato
     logging.getLogger("datasets").setLevel(logging.CRITICAL)  # its errors are reported below
     datasets.disable_progress_bars()
     try:
-        yield from enumerate(datasets.load_dataset(*args, **options), 1)
+        yield from datasets.load_dataset(*args, **options)
     except Exception as error:  # the library and those that it calls raise dozens of types
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"cannot read {name}: {reason}; set {setting}") from None
 
 
-def _record_rows(
-    records: Iterable[NumberedRecord], file: str, fields: Fields, log: ProblemLog
-) -> Iterator[Row]:
+def _record_rows(records: Iterable[Record], file: str, fields: Fields, log: ProblemLog) -> Rows:
     """Yield the two fields of each record; None is a blank row."""
-    for number, record in records:
+    for number, record in enumerate(records, 1):
         if record is None:
             yield number, "", ""
             continue
         source, target = (_field(record, name) for name in fields)
-        error = _field_error(source, fields[0]) or _field_error(target, fields[1])
-        if error:
+        if error := _field_error(source, fields[0]) or _field_error(target, fields[1]):
             text = json.dumps(record, ensure_ascii=False, default=str)
             log.leave_out(*error, file, number, text)
         else:

@@ -31,19 +31,14 @@ _TRANSLATE_LINE = "translate the line, or remove it from both sides"
 
 KINDS = {
     # Files
-    "missing-file": Kind(UNSAFE),
-    "folder": Kind(UNSAFE),
-    "unreadable": Kind(UNSAFE),
-    "broken-archive": Kind(UNSAFE),
-    "other-archive": Kind(UNSAFE),
-    "broken-format": Kind(UNSAFE),
+    **dict.fromkeys(("missing-file", "folder", "unreadable"), Kind(UNSAFE)),
+    **dict.fromkeys(("broken-archive", "other-archive", "broken-format"), Kind(UNSAFE)),
     "utf-16": Kind(UNSAFE, todo="convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"),
     "utf-32": Kind(UNSAFE, todo="convert the file: iconv -f UTF-32 -t UTF-8 OLD > NEW"),
     "nul-byte": Kind(UNSAFE, todo="convert the file to UTF-8, or remove the line"),
     "not-utf-8": Kind(UNSAFE, todo="if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW"),
     "cr-line-ends": Kind(UNSAFE, todo="convert the file: tr '\\r' '\\n' < OLD > NEW"),
     "unequal-counts": Kind(UNSAFE, todo="line n of one must translate line n of the other"),
-    "no-pairs": Kind(UNSAFE),
     "mixed-line-ends": Kind(NOTE, "some lines end in CRLF and some in LF", "both are understood"),
     "byte-order-mark": Kind(NOTE, "a byte order mark before the first word", "it is removed"),
     # Characters
@@ -62,8 +57,7 @@ KINDS = {
         WARNING, "a tokenizer's control symbol", "it is read as letters; use the untokenized text"
     ),
     # Pairs that are left out
-    "blank-both": Kind(NOTE),
-    "blank-end": Kind(NOTE),
+    **dict.fromkeys(("blank-both", "blank-end"), Kind(NOTE)),
     "blank-source": Kind(WARNING, todo=_TRANSLATE_LINE),
     "blank-target": Kind(WARNING, todo=_TRANSLATE_LINE),
     "few-columns": Kind(WARNING, todo="separate columns by tabs; name those of both languages"),
@@ -87,8 +81,7 @@ KINDS = {
     "unknown-characters": Kind(WARNING, todo="the model cannot translate them"),
     "too-long": Kind(WARNING, todo="fit leaves them out; split the sentences or raise max_length"),
     "long-line": Kind(WARNING, todo="no tokenizer is trained on such lines; split them"),
-    "too-few-to-split": Kind(UNSAFE),
-    "vocabulary": Kind(UNSAFE),
+    **dict.fromkeys(("no-pairs", "too-few-to-split", "vocabulary"), Kind(UNSAFE)),
 }
 
 
@@ -150,25 +143,12 @@ class DataError(UserError):
         self.problem = problem
 
 
-@dataclass
-class LeftOut:
+class LeftOut(Problem):
     """The pairs that were left out for one reason: how many, and the first of them."""
 
-    kind: str
-    reason: str
-    file: str
-    line: int
-    example: str
-    count: int = 0
-
-    @property
-    def problem(self) -> Problem:
-        what = f"left out: {self.reason}"
-        return Problem(self.kind, self.file, self.line, what, "", self.example, self.count)
-
     def __str__(self) -> str:
-        first = f"first at {self.file}:{self.line}: {self.example}"
-        return f"left out {self.count:,} ({self.reason}), {first}"
+        reason = self.what.removeprefix("left out: ")
+        return f"left out {self.count:,} ({reason}), first at {self.place}: {self.example}"
 
 
 class ProblemLog:
@@ -184,15 +164,10 @@ class ProblemLog:
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
         self._problems: dict[tuple[str, str, str], Problem] = {}
-        self._left_out: dict[tuple[str, str], LeftOut] = {}
+        self.left_out: dict[str, LeftOut] = {}  # by reason, in the order in which they came up
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self._problems.values())
-
-    @property
-    def left_out(self) -> list[LeftOut]:
-        """One entry per reason, in the order in which the reasons came up."""
-        return list(self._left_out.values())
 
     @property
     def unsafe(self) -> bool:
@@ -210,11 +185,11 @@ class ProblemLog:
 
     def leave_out(self, kind: str, reason: str, file: str, line: int, *texts: str) -> None:
         """Count a pair, or the record `texts` that holds no pair, as left out."""
-        entry = self._left_out.get((kind, reason))
-        if entry is None:
-            entry = LeftOut(kind, reason, file, line, excerpt(*texts))
-            self._left_out[kind, reason] = entry
-        entry.count += 1
+        if reason in self.left_out:
+            self.left_out[reason].count += 1
+        else:
+            what = f"left out: {reason}"
+            self.left_out[reason] = LeftOut(kind, file, line, what, example=excerpt(*texts))
 
     @contextmanager
     def catch(self, file: str, kind: str = "unreadable") -> Iterator[None]:
@@ -226,10 +201,6 @@ class ProblemLog:
                 raise
             problem = error.problem if isinstance(error, DataError) else None
             self.add(problem or Problem(kind, file, what=str(error)))
-
-    def worst_first(self) -> list[Problem]:
-        """Return the problems by severity, then in the order in which they were found."""
-        return sorted(self, key=lambda problem: SEVERITIES.index(problem.severity))
 
 
 def excerpt(*texts: str) -> str:

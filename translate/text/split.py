@@ -1,4 +1,4 @@
-"""Split a corpus into train, valid and test so that no source sentence is on two sides."""
+"""Split a corpus into train, valid and test so that no two share a source sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def split_by_source(
     pairs, or a few more if the groups of equal sources do not add up to exactly that.
 
     Raises:
-        UserError: too few pairs to hold out so many and keep something to train on.
+        UserError: too few pairs to hold out `held_out` and keep at least one for training.
     """
     groups: dict[str, list[int]] = {}
     for index, pair in enumerate(pairs):
@@ -45,17 +45,15 @@ def split_by_source(
     chosen: set[int] = set()
     too_large: list[list[int]] = []
     for position in shuffled(len(sources), f"split {seed}"):
+        group = groups[sources[position]]
         if len(chosen) == held_out:
             break
-        group = groups[sources[position]]
-        if usable(sources[position]):
-            if len(group) <= held_out - len(chosen):
-                chosen.update(group)
-            else:
-                too_large.append(group)
-    if len(chosen) < held_out and too_large:
-        smallest: list[int] = min(too_large, key=len)
-        chosen.update(smallest)
+        if len(chosen) + len(group) <= held_out and usable(sources[position]):
+            chosen.update(group)
+        elif usable(sources[position]):
+            too_large.append(group)
+    if len(chosen) < held_out:
+        chosen.update(*sorted(too_large, key=len)[:1])
     if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
         advice = "hold out fewer, or set" if held_out > 1 else "set"
         raise UserError(
@@ -78,10 +76,10 @@ def split_corpus(
     Raises:
         UserError: see `split_by_source`.
     """
-    splits = {"train": list(pairs)}
+    train = list(pairs)
+    splits = {}
     tenth = min(held_out, len(pairs) // 10)
     for name, count in (("valid", max(1, tenth)), ("test", tenth)):
         if name in missing and count:
-            train, splits[name] = split_by_source(splits["train"], held_out=count, seed=seed)
-            splits["train"] = train
-    return splits
+            train, splits[name] = split_by_source(train, held_out=count, seed=seed)
+    return {"train": train, **splits}

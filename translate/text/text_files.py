@@ -58,12 +58,10 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
                 what = f"{place}: broken {name} file ({error}); copy or download it again"
                 raise DataError(Problem("broken-archive", str(path), what=what)) from None
             break
-    other = next((name for name, magic in _UNSUPPORTED.items() if data.startswith(magic)), "")
-    if data[257:262] == b"ustar":
-        other = "tar archive"
-    if other:
-        what = f"{place}: a {other}, not a text file; unpack it, or save it as text"
-        raise DataError(Problem("other-archive", str(path), what=what))
+    for name, start_pattern in _UNSUPPORTED.items():
+        if re.match(start_pattern, data, re.DOTALL):
+            what = f"{place}: a {name}, not a text file; unpack it, or save it as text"
+            raise DataError(Problem("other-archive", str(path), what=what))
     return data
 
 
@@ -94,18 +92,20 @@ _COMPRESSED: dict[str, tuple[bytes | tuple[bytes, ...], Callable[[], Any]]] = {
         lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj(),
     ),
 }
-_UNSUPPORTED: dict[str, bytes | tuple[bytes, ...]] = {
-    "bzip2 file": tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)),
+# Name: a regular expression for the first bytes.
+_UNSUPPORTED = {
+    "tar archive": b".{257}ustar",
+    "bzip2 file": b"BZh[1-9]1AY&SY",
     "ZIP archive or office document": b"PK\3\4",
     "7z archive": b"7z\xbc\xaf\x27\x1c",
 }
 
 
 def _decompress(data: bytes, new_stream: Callable[[], Any]) -> bytes:
-    """Decompress all streams that stand one after the other in `data`.
+    """Decompress all streams of `data`, one after the other.
 
-    The one-call functions of the libraries ignore a damaged stream after the first one. In chunks,
-    because `unused_data` is a copy of all that follows a stream.
+    `lzma.decompress` and others ignore a damaged stream after the first one. The data is passed in
+    chunks, because `unused_data` is a copy of everything that follows a stream.
     """
     parts = []
     stream = new_stream()
@@ -123,7 +123,7 @@ def _decompress(data: bytes, new_stream: Callable[[], Any]) -> bytes:
 
 # UTF-8
 
-# Byte order marks. That of UTF-32 begins like that of UTF-16, so it comes first.
+# Byte order marks. UTF-32 comes first, because its mark begins like that of UTF-16.
 _WIDE = {
     "utf-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff"),
     "utf-16": (b"\xff\xfe", b"\xfe\xff"),
@@ -131,7 +131,7 @@ _WIDE = {
 
 
 def _decode(data: bytes, path: str | Path, log: ProblemLog) -> str:
-    """Decode UTF-8 without its broken bytes; what is wrong with the bytes goes to `log`."""
+    """Decode UTF-8, leaving out invalid bytes; add problems to `log`."""
 
     def found(kind: str, offset: int, what: str = "", count: int = 1) -> None:
         line = data.count(b"\n", 0, offset) + 1

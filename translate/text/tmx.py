@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from lxml import etree
 
-from translate.text.formats import Row
+from translate.text.formats import Rows
 from translate.text.problems import DataError, Problem, ProblemLog
 from translate.text.text_files import read_bytes
 
@@ -19,24 +19,11 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _MARKUP = {"bpt", "ept", "it", "ph", "ut"}
 
 
-class Element(Protocol):
-    """What is used here of an XML element; the class in lxml has a private name."""
-
-    tag: Any
-    text: str | None
-    tail: str | None
-    sourceline: int
-
-    def __iter__(self) -> Iterator[Element]: ...
-    def get(self, name: str) -> str | None: ...
-    def find(self, name: str) -> Element | None: ...
-    def iter(self, tag: Any) -> Iterator[Element]: ...
-    def iterchildren(self, tag: str) -> Iterator[Element]: ...
+# The class of the elements has a private name in lxml.
+Element = Any
 
 
-def tmx_rows(
-    path: Path, languages: tuple[str, str], setting: str, log: ProblemLog
-) -> Iterator[Row]:
+def tmx_rows(path: Path, languages: tuple[str, str], setting: str, log: ProblemLog) -> Rows:
     """Yield each source variant of a translation unit with each target variant, and its line.
 
     "en" means "EN", "en-US" and "en_GB" too. Entities that the file defines are never expanded,
@@ -62,9 +49,7 @@ def tmx_rows(
         raise DataError(Problem("broken-format", str(path), line, what=what)) from None
 
 
-def _unit_rows(
-    unit: Element, file: str, languages: tuple[str, str], log: ProblemLog
-) -> Iterator[Row]:
+def _unit_rows(unit: Element, file: str, languages: tuple[str, str], log: ProblemLog) -> Rows:
     line = unit.sourceline
     variants = [
         (variant.get(_LANG) or variant.get("lang") or "", _text(variant.find("{*}seg")))
@@ -74,16 +59,12 @@ def _unit_rows(
         texts = [text for _, text in variants]
         log.leave_out("entity", "an entity that is not expanded", file, line, *texts)
         return
-    sources, targets = (
-        [text for code, text in variants if _matches(code, language)] for language in languages
-    )
-    found = zip(languages, (sources, targets), strict=True)
-    if missing := [language for language, texts in found if not texts]:
+    sides = [[text for code, text in variants if _matches(code, name)] for name in languages]
+    if missing := [name for name, texts in zip(languages, sides, strict=True) if not texts]:
         reason = f"no {' and no '.join(missing)} in the unit"
         log.leave_out("no-language", reason, file, line, *[code for code, _ in variants])
-    for source in sources:
-        for target in targets:
-            yield line, source, target
+    for source, target in product(*sides):
+        yield line, source, target
 
 
 @cache

@@ -45,8 +45,7 @@ class Tokenizer:
         self.unk_id: int = self._processor.unk_id()
         self.bos_id: int = self._processor.bos_id()
         self.eos_id: int = self._processor.eos_id()
-        missing = [name for name in _SPECIALS if getattr(self, name) < 0]
-        if missing:
+        if missing := [name for name in _SPECIALS if getattr(self, name) < 0]:
             raise UserError(
                 f"the SentencePiece model has no {', '.join(missing)}: train it with "
                 "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or let the run train its own"
@@ -73,12 +72,11 @@ class Tokenizer:
                 support fewer; a note says so.
             seed: decides which sentences are used if there are more than `max_sentences`.
             max_bytes: longer sentences (in UTF-8) are left out, with a note.
-            max_sentences: of more sentences a random sample is used, so both languages are in it.
-                Characters of the other sentences are in the vocabulary all the same.
+            max_sentences: if there are more sentences, a random sample of this size is used, which
+                has both languages. The vocabulary has the characters of all sentences.
 
         Raises:
-            UserError: no text, only lines that are too long, `vocab_size` too small for the
-                characters.
+            UserError: no text, only lines that are too long, or fewer pieces than characters.
         """
         texts, too_long = _training_texts(sentences, max_bytes)
         notes = []
@@ -132,11 +130,6 @@ class Tokenizer:
                 f"{len(characters):,} different characters, so set it to at least {minimum:,}"
             )
         return minimum
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Tokenizer:
-        """Inverse of `to_bytes`."""
-        return cls(data)
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
