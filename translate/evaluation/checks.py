@@ -14,7 +14,7 @@ _REPEATED_LETTERS = re.compile(r"([^\W\d_]+?)\1{3}")
 
 
 def repeats_itself(text: str) -> bool:
-    """Return whether `text` contains a loop, as a model writes that finds no end.
+    """Return whether `text` contains a loop, which models write when they miss the end.
 
     A loop is one or more words three times in a row ("auf dem Tisch auf dem Tisch auf dem Tisch"),
     whatever their case and punctuation, or one or more letters of a word four times in a row
@@ -25,7 +25,7 @@ def repeats_itself(text: str) -> bool:
     return (
         _REPEATED_LETTERS.search(text) is not None
         or any(
-            words[start] == words[start + length]  # false for most starts, and cheap
+            words[start] == words[start + length]  # usually false, and cheap
             and words[start : start + 2 * length] == words[start + length : start + 3 * length]
             for length in range(1, len(words) // 3 + 1)
             for start in range(len(words) - 3 * length + 1)
@@ -52,9 +52,9 @@ def file_warnings(
 ) -> list[str]:
     """Warn if the files do not seem to be a source and its reference.
 
-    Warns if most outputs whose reference differs from the source are copies of the source. With
-    `chrf`, the score of the outputs, it also checks the references, and compares the outputs with
-    the sources.
+    This always checks whether most outputs are copies of their source. A given `chrf`, the score of
+    the outputs, adds two checks: whether most references are copies of their source, and whether
+    the outputs are more similar to the sources than to the references.
     """
     copies, equal = count_copies(sources, outputs, references), count_equal(sources, references)
     count, warnings = len(sources), []

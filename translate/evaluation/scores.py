@@ -24,7 +24,7 @@ class Metric:
 
     value: float
     signature: str  # sacreBLEU's: compare two scores only if their signatures are equal
-    interval: tuple[float, float] | None = None  # 95 % confidence interval
+    interval: tuple[float, float] | None = None  # 95 % confidence interval, in [0, 100]
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,11 @@ def score(hypotheses: Sequence[str], references: Sequence[str], *, full: bool = 
 def _resample(
     scorer: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
 ) -> tuple[Signature, float]:
-    """Return the signature and the margin of the 95 % interval by bootstrap (Koehn 2004).
+    """Return the signature and the margin of a 95 % bootstrap interval (Koehn 2004).
 
     The margin is half the distance between the 2.5 % and 97.5 % quantiles of the scores of 1000
-    resamples. It belongs around the score: the mean of the resamples, which sacreBLEU reports with
-    the margin, can be so low that the interval misses the score.
+    resamples. The interval is the score plus and minus the margin. sacreBLEU adds the margin to the
+    mean of the resamples, but for a few short sentences that interval can miss the score.
     """
     # PairedTest accepts a single system. corpus_score(..., n_bootstrap=1000) raises TypeError in
     # sacreBLEU 2.6 if a resample has no match.

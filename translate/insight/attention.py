@@ -27,11 +27,11 @@ class AttentionMaps(NamedTuple):
     rows: list[str]  # tokens that attend
     columns: list[str]  # tokens attended to
     row_name: str  # what a row is, such as "target word being predicted"
-    column_name: str
+    column_name: str  # what a column is, such as "source word attended to"
 
 
 class ForwardPass(NamedTuple):
-    """One sentence pair as the model read it, and every attention on the way."""
+    """One sentence pair as the model read it, and the stages of every attention."""
 
     src: list[int]  # source and eos
     tgt_in: list[int]  # bos and target
@@ -44,7 +44,9 @@ class ForwardPass(NamedTuple):
 def forward_pass(
     model: Transformer, tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]
 ) -> ForwardPass:
-    """Run the model on pieces without bos and eos; of a text beyond `max_length` the beginning.
+    """Run the model on one sentence pair, given as pieces without bos and eos.
+
+    A text longer than `max_length` is cut at the end.
 
     Raises:
         ValueError: the model is in training mode, where dropout changes the weights.

@@ -1,4 +1,4 @@
-"""Alarms: what goes wrong in a training, recognised from a few measurements."""
+"""Alarms: detect what goes wrong in a training from a few measurements."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _History:
 
 
 class Health:
-    """Receives the measurements of a training and yields each alarm once, as one line of text.
+    """Checks the measurements of a training; yields each alarm once, as one line of text.
 
     The text before the colon is the name of the alarm.
 
@@ -83,7 +83,7 @@ class Health:
         return asdict(self._history)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state`; an empty one starts anew."""
+        """Continue from `state`; an empty state starts a new history."""
         self._history = _History(**state)
 
     def step(

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from translate.insight.attention import AttentionMaps
 
-_MAX_LABEL = 24  # characters: an untrained model writes words without end
+_MAX_LABEL = 24  # characters: an untrained model writes very long words
 _MAX_INCHES = 40.0  # of a side; larger pictures get smaller cells, to save RAM
 # matplotlib draws a character that its font lacks as a box, and warns.
 _NO_GLYPH = "Glyph .* missing from font"
@@ -43,10 +43,8 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
         slanted = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
         axes.set_xticks(range(len(columns)), columns, parse_math=False, **slanted)
         axes.set_yticks(range(len(rows)), rows, parse_math=False)
-        axes.xaxis.tick_top()
-        axes.xaxis.set_label_position("top")
-        axes.set_xlabel(f"{name}: {maps.column_name}")
-        axes.set_ylabel(maps.row_name)
+        axes.xaxis.set(ticks_position="top", label_position="top")
+        axes.set(xlabel=f"{name}: {maps.column_name}", ylabel=maps.row_name)
     for axes in grid[len(maps.weights) :]:
         axes.set_axis_off()
     if scale:

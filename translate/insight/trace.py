@@ -34,7 +34,7 @@ LESSON_SEED = 123
 
 
 class Rule(NamedTuple):
-    """How a stage is computed, and the shapes that this multiplies; softmax keeps one shape."""
+    """How a stage is computed, and the shapes of its operands. Softmax has a single operand."""
 
     stage: str
     formula: str
@@ -55,10 +55,9 @@ class Rule(NamedTuple):
         return tuple(sizes[letter] for letter in self.shape)
 
     def __str__(self) -> str:
-        shapes = [f"({', '.join(shape)})" for shape in self.operands]
-        if len(shapes) == 1:
-            return f"{shapes[0]} stays"
-        return f"{' @ '.join(shapes)} -> ({', '.join(self.shape)})"
+        operands = " @ ".join(f"({', '.join(shape)})" for shape in self.operands)
+        product = f"-> ({', '.join(self.shape)})"
+        return f"{operands} {product if len(self.operands) > 1 else 'stays'}"
 
 
 def rules(T: str = "n", S: str = "n") -> list[Rule]:  # noqa: N803 (the field's letters)
@@ -95,7 +94,7 @@ class Trace:
 
     @property
     def letters(self) -> tuple[str, str]:
-        """The names of the numbers of queries and keys; in self-attention both are n."""
+        """The letters for the numbers of queries and keys; in self-attention both are n."""
         return ("n", "n") if self.memory is self.x else ("T", "S")
 
     @property
@@ -162,7 +161,7 @@ def model_trace(
 def single_token(trace: Trace, row: int) -> dict[str, Tensor]:
     """Compute every stage for token `row` alone, with Python numbers instead of matrices.
 
-    This is attention at its plainest; a row of the batched stages must equal it.
+    The row of this token in the batched stages must have the same numbers.
     """
 
     def dot(a: Sequence[float], b: Sequence[float]) -> float:
