@@ -104,13 +104,17 @@ def _resample(
 ) -> tuple[Signature, float]:
     """Return the signature and the margin of a 95 % bootstrap interval (Koehn 2004).
 
-    The margin is half the distance between the 2.5 % and 97.5 % quantiles of the scores of 1000
-    resamples. The interval is the score plus and minus the margin. sacreBLEU adds the margin to the
+    The margin is half the distance between the 2.5 % and 97.5 % quantiles of the scores of 1,000
+    resamples (fewer for more than 20,000 sentences). The interval is the score plus and minus the margin. sacreBLEU adds the margin to the
     mean of the resamples, but for a few short sentences that interval can miss the score.
     """
+    # All resamples are drawn at once, with 72 bytes per sentence: this limits RAM to 1.5 GB.
+    resamples = max(2, min(1000, 20_000_000 // len(references)))
     # PairedTest accepts a single system. corpus_score(..., n_bootstrap=1000) raises TypeError in
     # sacreBLEU 2.6 if a resample has no match.
-    test = PairedTest([("system", hypotheses)], {"": scorer}, [references], "bs", n_samples=1000)
+    test = PairedTest(
+        [("system", hypotheses)], {"": scorer}, [references], "bs", n_samples=resamples
+    )
     signatures, results = test()
     ((name, signature),) = signatures.items()
     result: Any = results[name][0]
