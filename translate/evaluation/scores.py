@@ -105,8 +105,9 @@ def _resample(
     """Return the signature and the margin of a 95 % bootstrap interval (Koehn 2004).
 
     The margin is half the distance between the 2.5 % and 97.5 % quantiles of the scores of 1,000
-    resamples (fewer for more than 20,000 sentences). The interval is the score plus and minus the margin. sacreBLEU adds the margin to the
-    mean of the resamples, but for a few short sentences that interval can miss the score.
+    resamples (fewer for more than 20,000 sentences). The interval is the score plus and minus the
+    margin. sacreBLEU adds the margin to the mean of the resamples, but for a few short sentences
+    that interval can miss the score.
     """
     # All resamples are drawn at once, with 72 bytes per sentence: this limits RAM to 1.5 GB.
     resamples = max(2, min(1000, 20_000_000 // len(references)))
