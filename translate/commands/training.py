@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from translate.training.allocator import keep_freed_memory
 from translate.training.cli import TranslationCLI
 from translate.training.silence import silence_lightning
 
@@ -16,7 +15,6 @@ def main(argv: list[str]) -> int:
         UserError: with what is wrong and what to do.
     """
     silence_lightning()
-    keep_freed_memory()
     command, *args = argv
     try:
         for line in _lines(TranslationCLI(command, args)):
