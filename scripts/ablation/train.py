@@ -90,8 +90,7 @@ def measure(cli: TranslationCLI) -> dict[str, Any]:
     """Measure the trained model, and the scores, entropy and RMS before training as well."""
     model, tokenizer = cli.model.model, cli.model.tokenizer
     translator = Translator(model, tokenizer)
-    ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
-    batch = collate(cli.datamodule.valid_examples[:EXAMPLES], **ids)
+    batch = collate(cli.datamodule.valid_examples[:EXAMPLES], tokenizer)
     torch.manual_seed(1)
     initial = statistics(type(model)(model.config), batch)
     measured = {f"initial {name}": value for name, value in initial.items()}

@@ -190,12 +190,12 @@ class Watcher(Callback):
 def watcher(monkeypatch) -> Watcher:
     """Sees the training of every run in this test."""
     watcher = Watcher()
-    make = TranslationCLI.instantiate_trainer
+    make = TranslationCLI.make_trainer
 
-    def make_watched(self, **kwargs):
-        trainer = make(self, **kwargs)
+    def make_watched(self, *args):
+        trainer = make(self, *args)
         trainer.callbacks.append(watcher)
         return trainer
 
-    monkeypatch.setattr(TranslationCLI, "instantiate_trainer", make_watched)
+    monkeypatch.setattr(TranslationCLI, "make_trainer", make_watched)
     return watcher

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -94,26 +95,18 @@ def _save(result: Evaluation, values: dict[str, Any], path: Path) -> None:
         ".txt": "".join(f"{output}\n" for output in result.outputs).encode(),
         ".json": (json.dumps(values, indent=2) + "\n").encode(),
     }
-    path = _unused(path, contents)
+    first, number = path, 1
+    while not all(_is_free(Path(f"{path}{end}"), content) for end, content in contents.items()):
+        logger.info("%s.txt: other results exist and are kept", path)
+        number += 1
+        path = first.with_name(f"{first.name}_{number}")
     for suffix, content in contents.items():
         write_atomically(Path(f"{path}{suffix}"), content)
     logger.info("translations: %s.txt, scores: %s.json", path, path)
 
 
-def _unused(path: Path, contents: dict[str, bytes]) -> Path:
-    """Return `path`, or with the first number at which no other results exist."""
-    candidate, number = path, 1
-    while not all(_is_free(Path(f"{candidate}{end}"), each) for end, each in contents.items()):
-        logger.info("%s.txt: other results exist and are kept", candidate)
-        number += 1
-        candidate = path.with_name(f"{path.name}_{number}")
-    return candidate
-
-
 def _is_free(path: Path, content: bytes) -> bool:
-    if not os.path.lexists(path):
-        return True
-    try:
+    """Return whether `path` does not exist, or has this content already."""
+    with contextlib.suppress(OSError):
         return path.read_bytes() == content
-    except OSError:
-        return False
+    return not os.path.lexists(path)

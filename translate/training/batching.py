@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 from torch.utils.data import Sampler
 
-from translate.errors import UserError
 from translate.text.corpus import Pair
 from translate.text.split import shuffled
 from translate.text.tokenizer import Tokenizer
@@ -65,31 +64,16 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
     ]
 
 
-def split_by_length(
-    examples: Iterable[Example], max_length: int
-) -> tuple[list[Example], list[Example]]:
-    """Return the examples that fit a model of `max_length` positions, and those too long for it.
-
-    The limit includes bos or eos: a side of `max_length - 1` pieces passes, one of `max_length`
-    pieces does not. Sentences are not cut, because half a sentence has no known translation.
-    """
-    fitting: list[Example] = []
-    too_long: list[Example] = []
-    for example in examples:
-        (fitting if max(example.lengths) <= max_length else too_long).append(example)
-    return fitting, too_long
-
-
-def collate(examples: Sequence[Example], *, pad_id: int, bos_id: int, eos_id: int) -> Batch:
-    """Pad examples to one Batch, in the given order."""
+def collate(examples: Sequence[Example], tokenizer: Tokenizer) -> Batch:
+    """Pad examples to one Batch, in the given order, with the special pieces of `tokenizer`."""
 
     def padded(rows: list[array[int]]) -> Tensor:
-        filled = np.full((len(rows), max(map(len, rows))), pad_id)
+        filled = np.full((len(rows), max(map(len, rows))), tokenizer.pad_id)
         for slot, row in zip(filled, rows, strict=True):
             slot[: len(row)] = row
         return torch.from_numpy(filled)
 
-    bos, eos = array("i", [bos_id]), array("i", [eos_id])
+    bos, eos = array("i", [tokenizer.bos_id]), array("i", [tokenizer.eos_id])
     return Batch(
         src=padded([example.source for example in examples]),
         tgt_in=padded([bos + example.target for example in examples]),
@@ -112,13 +96,10 @@ class TokenBatchSampler(Sampler[list[int]]):
     The order depends only on `seed` and the epoch, not on a global random state or on workers.
 
     Args:
-        lengths: (source, target) length of each example, `Example.lengths`.
+        lengths: (source, target) length of each example, `Example.lengths`; at least one.
         max_tokens: limit of one batch.
         seed: of the order.
         shuffle: False gives the same batches in order of length, each in order of position.
-
-    Raises:
-        UserError: no pairs.
     """
 
     def __init__(
@@ -129,12 +110,8 @@ class TokenBatchSampler(Sampler[list[int]]):
         seed: int = 0,
         shuffle: bool = True,
     ) -> None:
-        if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens}, expected 1 or more")
-        if not lengths:
-            raise UserError("no pairs: batches need at least one")
         self._seed = seed
-        self._shuffle = shuffle
+        self.shuffle = shuffle
         self._epoch = 0
         self._skip = 0
         self._buckets = [_bucket(pair) for pair in lengths]
@@ -156,14 +133,12 @@ class TokenBatchSampler(Sampler[list[int]]):
         Every iteration of the epoch skips them: a DataLoader with workers starts two iterations and
         uses the second.
         """
-        if not 0 <= count <= len(self):
-            raise ValueError(f"cannot skip {count} of {len(self)} batches")
         self._skip = count
 
     def __iter__(self) -> Iterator[list[int]]:
         order = list(range(len(self._buckets)))
         batches = list(range(len(self._spans)))
-        if self._shuffle:
+        if self.shuffle:
             order = shuffled(len(order), f"pairs {self._seed} {self._epoch}")
             batches = shuffled(len(batches), f"batches {self._seed} {self._epoch}")
         # Sorting is stable: within a bucket the shuffled order stays.
@@ -188,18 +163,15 @@ def _cut(
     lengths: Sequence[tuple[int, int]], buckets: Sequence[int], max_tokens: int
 ) -> list[tuple[int, int]]:
     """Return spans (start, stop) of the pairs sorted by bucket; each is one batch."""
-    bounds: dict[int, tuple[int, int]] = {}
-    for bucket, (source, target) in zip(buckets, lengths, strict=True):
-        longest = bounds.get(bucket, (0, 0))
-        bounds[bucket] = max(longest[0], source), max(longest[1], target)
+    longest: dict[int, tuple[int, ...]] = {}  # the longest source and target of each bucket
+    for bucket, pair in zip(buckets, lengths, strict=True):
+        longest[bucket] = tuple(map(max, longest.get(bucket, pair), pair))
     spans = []
     start = 0
-    widest = (0, 0)
+    widest: tuple[int, ...] = (0, 0)  # of the batch so far
     for position, bucket in enumerate(sorted(buckets)):
-        source, target = bounds[bucket]
-        wider = max(widest[0], source), max(widest[1], target)
-        if position > start and (position + 1 - start) * sum(wider) > max_tokens:
+        widest = tuple(map(max, widest, longest[bucket]))
+        if position > start and (position + 1 - start) * sum(widest) > max_tokens:
             spans.append((start, position))
-            start, wider = position, (source, target)
-        widest = wider
+            start, widest = position, longest[bucket]
     return [*spans, (start, len(lengths))]

@@ -18,13 +18,8 @@ from translate.text.filters import Filters
 from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
-from translate.training.batching import (
-    Example,
-    TokenBatchSampler,
-    collate,
-    encode_pairs,
-    split_by_length,
-)
+from translate.training.batching import Example, TokenBatchSampler, collate, encode_pairs
+from translate.training.settings import below_minimum
 
 Sources = ParallelFiles | list[ParallelFiles]
 
@@ -85,13 +80,8 @@ class TranslationData(lightning.LightningDataModule):
         self.batch_tokens = batch_tokens
         self.num_workers = num_workers
         self.max_length = max_length
-        lowest = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
-        faults = [
-            f"{name} must be {least} or more, not {getattr(self, name)}"
-            for name, least in lowest.items()
-            if getattr(self, name) < least
-        ]
-        faults += filters.errors()
+        minimums = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
+        faults = below_minimum(vars(self), minimums) + filters.errors()
         for name, sources in self.files.items():
             try:
                 if sources is not None:
@@ -101,7 +91,7 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
-        self.tokenizer: Tokenizer | None = None  # or that of a checkpoint, set before `setup`
+        self.tokenizer: Tokenizer  # that of a checkpoint is set before `setup`
         self.batches_done = 0  # of the epoch in which a run is resumed
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
@@ -112,30 +102,29 @@ class TranslationData(lightning.LightningDataModule):
         """Read, split, train the tokenizer, encode, filter; log what was left out and why."""
         if self.valid_examples:
             return
-        corpora = [self._read("train")]
-        parts = self._split(corpora[0].pairs)
-        if "valid" not in parts:
-            corpora.append(self._read("valid"))
-            parts["valid"] = corpora[-1].pairs
+        corpora = {"train": self._read("train")}
+        pairs = self._split(corpora["train"].pairs)
+        if "valid" not in pairs:
+            corpora["valid"] = self._read("valid")
+            pairs["valid"] = corpora["valid"].pairs
         if stage == "fit":
-            _warn(check_corpora(dict(zip(("train", "valid"), corpora, strict=False))))
-        tokenizer = self.tokenizer or self._load_or_train_tokenizer(parts["train"])
-        self.tokenizer = tokenizer
+            _warn(check_corpora(corpora))
+        if not hasattr(self, "tokenizer"):
+            self.tokenizer = self._load_or_train_tokenizer(pairs["train"])
         if stage == "fit":
-            self.train_examples = self._encode("train", parts["train"], corpora[0], tokenizer)
-        self.valid_examples = self._encode("valid", parts["valid"], corpora[-1], tokenizer)
-        self.valid_pairs = [parts["valid"][example.index] for example in self.valid_examples]
+            self.train_examples = self._encode("train", pairs["train"], corpora["train"])
+            self.train_sampler = self._sampler(self.train_examples, shuffle=True)
+        source = corpora.get("valid", corpora["train"])
+        self.valid_examples = self._encode("valid", pairs["valid"], source)
+        self.valid_pairs = [pairs["valid"][example.index] for example in self.valid_examples]
         if stage == "fit":
             logger.info(
                 f"{len(self.train_examples):,} pairs to train on, {len(self.valid_examples):,} to "
-                f"validate on, {len(tokenizer):,} pieces"
+                f"validate on, {len(self.tokenizer):,} pieces"
             )
 
-    def batches_per_epoch(self) -> int:
-        return len(self._sampler(self.train_examples, shuffle=True))
-
     def read(self, name: str) -> list[Pair]:
-        """Return the pairs of "train", "valid" or "test", from its files or held out from `train`.
+        """Return the pairs of "valid" or "test", from its files or held out from `train`.
 
         The same data, filters and seed give the same split in every command.
 
@@ -143,12 +132,12 @@ class TranslationData(lightning.LightningDataModule):
             UsageError: no such data in the config.
             UserError: data that cannot be read.
         """
-        if name != "train" and self.files[name] is not None:
+        if self.files[name] is not None:
             return self._read(name).pairs
         parts = {}
-        if name == "train" or (self.files["train"] is not None and self.files["valid"] is None):
+        if self.files["train"] is not None and self.files["valid"] is None:
             parts = self._split(self._read("train").pairs)
-        if not parts.get(name):
+        if name not in parts:
             raise UsageError(f"no data to read: set data.{name} in the config")
         return parts[name]
 
@@ -156,9 +145,7 @@ class TranslationData(lightning.LightningDataModule):
         """Return the challenge files in order of name, without hidden files."""
         if self.challenge_folder is None:
             return []
-        files = sorted(
-            path for path in self.challenge_folder.glob("*.tsv") if not path.name.startswith(".")
-        )
+        files = sorted(self.challenge_folder.glob("[!.]*.tsv"))
         if not files:
             raise UserError(f"no .tsv files in {self.challenge_folder}; set data.challenge")
         return files
@@ -186,8 +173,7 @@ class TranslationData(lightning.LightningDataModule):
         seed = torch.initial_seed()
         parts = split_corpus(pairs, missing, self.held_out, seed=seed)
         for name in missing:
-            if name in parts:
-                count = len(parts[name])
+            if count := len(parts.get(name, [])):
                 logger.info(
                     f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
                     f"data.train (seed {seed})"
@@ -206,19 +192,18 @@ class TranslationData(lightning.LightningDataModule):
             logger.info(note)
         return tokenizer
 
-    def _encode(
-        self, name: str, pairs: list[Pair], corpus: Corpus, tokenizer: Tokenizer
-    ) -> list[Example]:
+    def _encode(self, name: str, pairs: list[Pair], corpus: Corpus) -> list[Example]:
         """Return the examples that fit the model; `corpus` is where the pairs come from."""
-        encoded = encode_pairs(tokenizer, pairs)
-        fitting, too_long = split_by_length(encoded, self.max_length)
-        if too_long:
-            first, lengths = pairs[too_long[0].index], too_long[0].lengths
+        encoded = encode_pairs(self.tokenizer, pairs)
+        fitting = [example for example in encoded if max(example.lengths) <= self.max_length]
+        if len(fitting) < len(encoded):
+            first = next(example for example in encoded if max(example.lengths) > self.max_length)
+            pair = pairs[first.index]
             note = (
-                f"data.{name}: left out {len(too_long):,} of {len(pairs):,} pairs longer than "
-                f"max_length {self.max_length} (pieces with bos or eos), the first with "
-                f"{lengths[0]:,} and {lengths[1]:,} pieces: "
-                f"{corpus.place(corpus.pairs.index(first))}: {excerpt(*first)}"
+                f"data.{name}: left out {len(encoded) - len(fitting):,} of {len(encoded):,} pairs "
+                f"longer than max_length {self.max_length} (pieces with bos or eos), the first "
+                f"with {first.lengths[0]:,} and {first.lengths[1]:,} pieces: "
+                f"{corpus.place(corpus.pairs.index(pair))}: {excerpt(*pair)}"
             )
             if not fitting:
                 raise UserError(f"no pairs left: {note}; raise model.max_length or split sentences")
@@ -228,11 +213,9 @@ class TranslationData(lightning.LightningDataModule):
     def train_dataloader(self) -> DataLoader:
         """Return batches of about equal size; a resumed run skips those it has done."""
         # For trainer.overfit_batches they must be the same in every epoch.
-        self.train_sampler = self._sampler(
-            self.train_examples, shuffle=not self.trainer.overfit_batches
-        )
+        self.train_sampler.shuffle = not self.trainer.overfit_batches
         self.train_sampler.set_epoch(self.trainer.current_epoch)
-        self.train_sampler.skip_batches(min(self.batches_done, len(self.train_sampler)))
+        self.train_sampler.skip_batches(self.batches_done)
         self.batches_done = 0
         return self._loader(self.train_examples, self.train_sampler)
 
@@ -248,11 +231,10 @@ class TranslationData(lightning.LightningDataModule):
         )
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
-        ids = self.tokenizer
         return DataLoader(
             examples,  # type: ignore[arg-type]  # a list has all that is needed of a Dataset
             batch_sampler=sampler,
-            collate_fn=partial(collate, pad_id=ids.pad_id, bos_id=ids.bos_id, eos_id=ids.eos_id),
+            collate_fn=partial(collate, tokenizer=self.tokenizer),
             num_workers=self.num_workers,
             persistent_workers=self.num_workers > 0,
         )
@@ -270,9 +252,8 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
     if source is None and reference is None:
         return None
     if source is None or reference is None:
-        given, missing = ("input", "reference") if reference is None else ("reference", "input")
         raise UsageError(
-            f"--{given} without --{missing}: line n of one must translate line n of the other"
+            "give both --input and --reference: line n of one must translate line n of the other"
         )
     if source == reference:
         raise UsageError(f"--input and --reference are the same file: {source}")
