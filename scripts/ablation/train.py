@@ -23,7 +23,6 @@ from translate.model.transformer import Transformer, TransformerConfig
 from translate.training.batching import Batch, collate
 from translate.training.cli import TranslationCLI
 from translate.training.module import TranslationModule
-from translate.training.silence import silence_lightning
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs/ablation"
 TAGS = ("train/nll", "val/nll", "val/bleu")
@@ -53,7 +52,6 @@ def train_variant(name: str, runs: Path, configs: Path = CONFIGS) -> dict[str, A
         correct_pronouns: see `correct_by_distance`.
     """
     torch.set_num_threads(1)
-    silence_lightning()
 
     class VariantModule(TranslationModule):
         def build_model(self, config: TransformerConfig) -> Transformer:

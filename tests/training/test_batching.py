@@ -148,7 +148,7 @@ def test_a_resumed_epoch_goes_on_where_it_stopped_and_the_next_is_whole():  # T1
     resumed = TokenBatchSampler(lengths, max_tokens=200)
     straight.set_epoch(2)
     resumed.set_epoch(2)
-    resumed.skip_batches(3)
+    resumed.skip = 3
     assert len(resumed) == len(straight)
     assert list(resumed) == list(straight)[3:]
     assert list(resumed) == list(straight)[3:]  # a DataLoader with workers begins twice
@@ -157,5 +157,5 @@ def test_a_resumed_epoch_goes_on_where_it_stopped_and_the_next_is_whole():  # T1
     straight.set_epoch(3)
     resumed.set_epoch(3)
     assert list(resumed) == list(straight)
-    resumed.skip_batches(len(resumed))
+    resumed.skip = len(resumed)
     assert list(resumed) == []

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from translate.training.cli import TranslationCLI
-from translate.training.silence import silence_lightning
 
 
 def main(argv: list[str]) -> int:
-    """Run a command with its arguments, all settings of LightningCLI; return the exit code.
+    """Run a command with its arguments, all of them settings; return the exit code.
 
     Raises:
         UserError: with what is wrong and what to do.
     """
-    silence_lightning()
     command, *args = argv
     cli = TranslationCLI(command, args)
     run = {"fit": cli.fit, "validate": cli.validate, "test": cli.test}[command]

@@ -95,6 +95,9 @@ class TokenBatchSampler(Sampler[list[int]]):
 
     The order depends only on `seed` and the epoch, not on a global random state or on workers.
 
+    To resume inside an epoch, set `skip` to the number of batches to leave out. Every iteration of
+    the epoch skips them: a DataLoader with workers starts two iterations and uses the second.
+
     Args:
         lengths: (source, target) length of each example, `Example.lengths`; at least one.
         max_tokens: limit of one batch.
@@ -113,7 +116,7 @@ class TokenBatchSampler(Sampler[list[int]]):
         self._seed = seed
         self.shuffle = shuffle
         self._epoch = 0
-        self._skip = 0
+        self.skip = 0
         self._buckets = [_bucket(pair) for pair in lengths]
         self._spans = _cut(lengths, self._buckets, max_tokens)
 
@@ -124,16 +127,8 @@ class TokenBatchSampler(Sampler[list[int]]):
     def set_epoch(self, epoch: int) -> None:
         """Choose the order; a new epoch skips no batches."""
         if epoch != self._epoch:
-            self._skip = 0
+            self.skip = 0
         self._epoch = epoch
-
-    def skip_batches(self, count: int) -> None:
-        """Skip the first `count` batches of this epoch, to resume inside it.
-
-        Every iteration of the epoch skips them: a DataLoader with workers starts two iterations and
-        uses the second.
-        """
-        self._skip = count
 
     def __iter__(self) -> Iterator[list[int]]:
         order = list(range(len(self._buckets)))
@@ -143,7 +138,7 @@ class TokenBatchSampler(Sampler[list[int]]):
             batches = shuffled(len(batches), f"batches {self._seed} {self._epoch}")
         # Sorting is stable: within a bucket the shuffled order stays.
         order.sort(key=self._buckets.__getitem__)
-        spans = [self._spans[batch] for batch in batches[self._skip :]]
+        spans = [self._spans[batch] for batch in batches[self.skip :]]
         return iter([order[start:stop] for start, stop in spans])
 
 

@@ -22,10 +22,10 @@ class ProgressBar(TQDMProgressBar):
     def on_train_start(self, trainer, pl_module) -> None:
         """Start the bar of a run that is resumed inside an epoch: Lightning starts none."""
         super().on_train_start(trainer, pl_module)
-        if 0 < pl_module.batches_done < trainer.num_training_batches:
+        skipped = trainer.datamodule.train_sampler.skip
+        if 0 < skipped < trainer.num_training_batches:
             self.on_train_epoch_start(trainer, pl_module)
-            bar = self.train_progress_bar
-            bar.n = bar.initial = pl_module.batches_done
+            self.train_progress_bar.n = self.train_progress_bar.initial = skipped
 
     def on_train_epoch_start(self, trainer, pl_module) -> None:
         self.train_progress_bar.initial = 0  # before the reset, which shows a rate

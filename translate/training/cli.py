@@ -22,12 +22,7 @@ from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
-from translate.training.callbacks import (
-    EarlyStoppingAboveZero,
-    ProgressBar,
-    SaveCheckpoints,
-    Speed,
-)
+from translate.training.callbacks import EarlyStoppingAboveZero, ProgressBar, SaveCheckpoints, Speed
 from translate.training.config_errors import explain, section_names
 from translate.training.data import TranslationData, read_files
 from translate.training.logger import RunLogger
@@ -35,26 +30,11 @@ from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
-from translate.training.settings import (
-    CommandSettings,
-    TestSettings,
-    check_search,
-    check_trainer,
-)
+from translate.training.settings import CommandSettings, TestSettings, check_search, check_trainer
 from translate.training.silence import silence_lightning
 from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
-
-
-def parse_settings(args: list[str]) -> Namespace:
-    """Return the settings of `translate fit` with these arguments, parsed and checked.
-
-    Raises:
-        UsageError: with everything that is wrong, in one line.
-    """
-    silence_lightning()
-    return TranslationCLI("fit", args).config
 
 
 class TranslationCLI:
@@ -78,6 +58,7 @@ class TranslationCLI:
         args: list[str],
         module_class: type[TranslationModule] = TranslationModule,
     ) -> None:
+        silence_lightning()
         sections = {
             "model": module_class,
             "data": TranslationData,

@@ -215,8 +215,7 @@ class TranslationData(lightning.LightningDataModule):
         # For trainer.overfit_batches they must be the same in every epoch.
         self.train_sampler.shuffle = not self.trainer.overfit_batches
         self.train_sampler.set_epoch(self.trainer.current_epoch)
-        self.train_sampler.skip_batches(self.batches_done)
-        self.batches_done = 0
+        self.train_sampler.skip, self.batches_done = self.batches_done, 0
         return self._loader(self.train_examples, self.train_sampler)
 
     def val_dataloader(self) -> DataLoader:

@@ -7,7 +7,7 @@ Lightning calls what an update consists of in this order:
     on_before_optimizer_step  gradients divided by the number of tokens; learning rate
     (Lightning: clipping)     trainer.gradient_clip_val
     (Lightning: step)         the optimizer of `configure_optimizers`; gradients back to zero
-    on_train_batch_end        count the batch; stop after trainer.max_steps updates
+    on_train_batch_end        stop after trainer.max_steps updates
 
 With `trainer.accumulate_grad_batches` n, the first two lines run n times before the next ones.
 
@@ -80,8 +80,6 @@ class TranslationModule(lightning.LightningModule):
         self.tokenizer: Tokenizer
         self.model: Transformer
         self.tokens_in_update = 0  # real target tokens since the last update
-        self.epochs_done = 0
-        self.batches_done = 0  # of the current epoch
 
     def setup(self, stage: str) -> None:
         if hasattr(self, "model"):
@@ -118,7 +116,6 @@ class TranslationModule(lightning.LightningModule):
         trainer.log_every_n_steps = min(trainer.log_every_n_steps, updates)
 
     def on_train_epoch_start(self) -> None:
-        self.batches_done = 0
         # Lightning tells the epoch to a sampler, but not to a batch sampler.
         self.trainer.datamodule.train_sampler.set_epoch(self.current_epoch)
 
@@ -172,8 +169,6 @@ class TranslationModule(lightning.LightningModule):
             self._require_finite("gradient norm", float(norm))
 
     def on_train_batch_end(self, outputs: object, batch: Batch, batch_idx: int) -> None:
-        self.epochs_done = self.current_epoch + self.trainer.is_last_batch
-        self.batches_done = batch_idx + 1
         # Stopped in this way, a run that ends inside an epoch is validated and saved, too.
         if self.global_step == self.trainer.max_steps:
             self.trainer.should_stop = True
@@ -205,11 +200,8 @@ class TranslationModule(lightning.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add what decoding needs (settings, tokenizer), and what resuming needs."""
-        rewind_loops(checkpoint["loops"])
+        checkpoint["training"] = rewind_loops(checkpoint["loops"])
         checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
-        checkpoint["training"] = {"epochs": self.epochs_done, "batches": self.batches_done}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.epochs_done = checkpoint["training"]["epochs"]
-        self.batches_done = checkpoint["training"]["batches"]
-        self.trainer.datamodule.batches_done = self.batches_done
+        self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]

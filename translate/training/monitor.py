@@ -17,7 +17,7 @@ from translate.insight.health import Health
 from translate.insight.measure import Inspection, inspect, parameters_by_module, update_ratios
 from translate.training.batching import collate
 from translate.training.callbacks import SaveCheckpoints
-from translate.training.charts import charts, inspection_scalars
+from translate.training.charts import CHARTS, inspection_scalars
 from translate.training.logger import show_text, tensorboard_writer
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Monitor(Callback):
         )
         self._health.load_state_dict(self._resumed_state)
         if self.sentences and (writer := tensorboard_writer(trainer)):
-            writer.add_custom_scalars(charts(pl_module.model))
+            writer.add_custom_scalars(CHARTS)
 
     def state_dict(self) -> dict[str, Any]:
         """A resumed run does not repeat warnings, and compares with the same best values."""

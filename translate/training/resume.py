@@ -14,7 +14,7 @@ from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpo
 from translate.errors import UsageError, UserError
 
 
-def rewind_loops(loops: dict[str, Any]) -> None:
+def rewind_loops(loops: dict[str, Any]) -> dict[str, int]:
     """Set the state of Lightning's loops in a checkpoint to one that it resumes exactly.
 
     That is the state in which a validation saves: some batches are done, and their epoch has not
@@ -23,13 +23,18 @@ def rewind_loops(loops: dict[str, Any]) -> None:
 
     `checkpoint["loops"]` is not documented; these are its names in lightning 2.6. If they change,
     the tests in tests/training/test_resume.py fail.
+
+    Returns:
+        How many epochs are complete, and how many batches of the latest epoch are done.
     """
     state = loops["fit_loop"]
+    progress = state["epoch_loop.batch_progress"]
     for scope in ("total", "current"):
-        epoch = state["epoch_progress"][scope]
+        epoch, batch = state["epoch_progress"][scope], progress[scope]
         epoch["processed"] = epoch["completed"] = epoch["started"] - 1
-        batch = state["epoch_loop.batch_progress"][scope]
         batch["ready"] = batch["started"] = batch["completed"] = batch["processed"]
+    epochs = state["epoch_progress"]["current"]["completed"] + progress["is_last_batch"]
+    return {"epochs": epochs, "batches": progress["current"]["processed"]}
 
 
 @dataclass(frozen=True)
