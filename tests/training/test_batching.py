@@ -19,11 +19,9 @@ PAD, BOS, EOS = 0, 2, 3
 collate_ids = partial(collate, tokenizer=SimpleNamespace(pad_id=PAD, bos_id=BOS, eos_id=EOS))
 
 
-def example(source: int, target: int, index: int = 0) -> Example:
+def example(source: int, target: int) -> Example:
     """An example of so many pieces on either side."""
-    return Example(
-        array("i", [*range(4, 4 + source), EOS]), array("i", range(4, 4 + target)), index
-    )
+    return Example(array("i", [*range(4, 4 + source), EOS]), array("i", range(4, 4 + target)))
 
 
 def lengths_like_sentences(count: int) -> list[tuple[int, int]]:
@@ -39,11 +37,11 @@ def padded(batch: list[int], lengths: list[tuple[int, int]]) -> int:
 # Examples
 
 
-def test_pairs_become_ids_with_their_positions():
+def test_pairs_become_ids_in_their_order():
     pairs = [Pair("a cat", "eine Katze"), Pair("a dog", "ein Hund")]
     tokenizer = Tokenizer.train([text for pair in pairs for text in pair], vocab_size=100)[0]
     examples = encode_pairs(tokenizer, pairs)
-    assert [item.index for item in examples] == [0, 1]
+    assert len(examples) == 2
     assert list(examples[1].source) == [*tokenizer.encode("a dog"), tokenizer.eos_id]
     assert list(examples[1].target) == tokenizer.encode("ein Hund")
 
@@ -52,22 +50,21 @@ def test_pairs_become_ids_with_their_positions():
 
 
 def test_labels_are_the_decoder_input_shifted_by_one():  # T01
-    batch = collate_ids([example(2, 4, 7)])
+    batch = collate_ids([example(2, 4)])
     assert batch.tgt_in.shape == batch.tgt_out.shape
     assert batch.tgt_in[0, 0] == BOS
     assert batch.tgt_out[0, -1] == EOS
     assert torch.equal(batch.tgt_out[0, :-1], batch.tgt_in[0, 1:])
     assert batch.src.tolist() == [[4, 5, EOS]]
-    assert batch.indices.tolist() == [7]
 
 
 def test_every_label_row_has_exactly_one_end_sign_and_pads_after_it_only():  # T02
-    batch = collate_ids([example(3, target, target) for target in (0, 1, 5, 2)])
+    batch = collate_ids([example(3, target) for target in (0, 1, 5, 2)])
     for row in batch.tgt_out.tolist():
         assert row.count(EOS) == 1
         assert set(row[row.index(EOS) + 1 :]) <= {PAD}
         assert PAD not in row[: row.index(EOS)]
-    for name in ("src", "tgt_in", "tgt_out", "indices"):
+    for name in ("src", "tgt_in", "tgt_out"):
         assert getattr(batch, name).dtype == torch.int64
 
 

@@ -41,13 +41,12 @@ def report(
         results_path: returns the path of results without suffix, for a name such as "test.greedy".
     """
     logged: set[str] = set()
-    for width in dict.fromkeys((1, beam)):
-        search = "greedy" if width == 1 else f"beam {width}"
-        settings: dict[str, Any] = (
-            {} if width == 1 else {"beam": width, "length_penalty": length_penalty}
-        )
+    searches: dict[str, dict[str, Any]] = {"greedy": {}}
+    if beam > 1:
+        searches[f"beam {beam}"] = {"beam": beam, "length_penalty": length_penalty}
+    for search, settings in searches.items():
         result = evaluate(translator, pairs, **settings, full=True)
-        if width > 1:
+        if settings:
             yield ""
         yield f"{name}: {len(pairs)} sentences, {search}"
         yield from _table(result)

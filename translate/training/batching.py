@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,14 +22,12 @@ from translate.text.tokenizer import Tokenizer
 class Example(NamedTuple):
     """One encoded pair.
 
-    `source` ends in eos. `target` has neither bos nor eos: `collate` adds them. `index` is the
-    pair's position in the original list; it leads back to the text after filtering. Arrays of C
+    `source` ends in eos. `target` has neither bos nor eos: `collate` adds them. Arrays of C
     integers need a quarter of the RAM of lists: 0.2 GiB for a million pairs.
     """
 
     source: array[int]
     target: array[int]
-    index: int  # type: ignore[assignment]  # tuples have a method of this name
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -38,29 +35,24 @@ class Example(NamedTuple):
         return len(self.source), len(self.target) + 1
 
 
-@dataclass
-class Batch:
-    """int64 tensors: src (B, S), tgt_in (B, T), tgt_out (B, T), indices (B,).
+class Batch(NamedTuple):
+    """int64 tensors: src (B, S), tgt_in (B, T), tgt_out (B, T).
 
     tgt_in is bos, w1, ..., wn and tgt_out is w1, ..., wn, eos. All are filled with pad on the
-    right. indices are the examples' `index`.
+    right.
     """
 
     src: Tensor
     tgt_in: Tensor
     tgt_out: Tensor
-    indices: Tensor
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
-    """Return examples in the order of `pairs`, each with its position as `index`."""
+    """Return examples in the order of `pairs`."""
+    eos = [tokenizer.eos_id]
     return [
-        Example(
-            array("i", [*tokenizer.encode(pair.source), tokenizer.eos_id]),
-            array("i", tokenizer.encode(pair.target)),
-            index,
-        )
-        for index, pair in enumerate(pairs)
+        Example(array("i", tokenizer.encode(source) + eos), array("i", tokenizer.encode(target)))
+        for source, target in pairs
     ]
 
 
@@ -78,7 +70,6 @@ def collate(examples: Sequence[Example], tokenizer: Tokenizer) -> Batch:
         src=padded([example.source for example in examples]),
         tgt_in=padded([bos + example.target for example in examples]),
         tgt_out=padded([example.target + eos for example in examples]),
-        indices=torch.tensor([example.index for example in examples]),
     )
 
 

@@ -105,7 +105,7 @@ class TranslationCLI:
         check_trainer(trainer)
         if resumed:
             resumed.check(self.model.hparams, trainer)
-            self.datamodule.tokenizer = resumed.trained.tokenizer
+            self.datamodule.trained_tokenizer = resumed.trained.tokenizer
             config.ckpt_path = str(resumed.path.absolute())
             logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
         self.datamodule.setup("fit")
@@ -132,7 +132,7 @@ class TranslationCLI:
         trained = _load(self.config.ckpt_path)
         self.trainer = self.make_trainer()
         self.model.use(trained.model, trained.tokenizer)
-        self.datamodule.tokenizer = trained.tokenizer
+        self.datamodule.trained_tokenizer = trained.tokenizer
         self.datamodule.max_length = trained.model.config.max_length
         with _lightning():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from pathlib import Path
 
 import lightning
@@ -26,6 +28,7 @@ Sources = ParallelFiles | list[ParallelFiles]
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class TranslationData(lightning.LightningDataModule):
     """Parallel text for training, validation and testing, and its tokenizer.
 
@@ -56,32 +59,23 @@ class TranslationData(lightning.LightningDataModule):
         ValueError: with all contradictions among the settings, before any file is read.
     """
 
-    def __init__(
-        self,
-        train: Sources | None = None,
-        valid: Sources | None = None,
-        test: Sources | None = None,
-        challenge: Path | None = None,
-        held_out: int = 500,
-        filters: Filters = Filters(),  # noqa: B008 (frozen)
-        tokenizer: Path | None = None,
-        vocab_size: int = 8000,
-        batch_tokens: int = 1024,
-        num_workers: int = 0,
-        max_length: int = 256,
-    ) -> None:
+    train: Sources | None = None
+    valid: Sources | None = None
+    test: Sources | None = None
+    challenge: Path | None = None
+    held_out: int = 500
+    filters: Filters = Filters()  # noqa: RUF009 (frozen)
+    tokenizer: Path | None = None
+    vocab_size: int = 8000
+    batch_tokens: int = 1024
+    num_workers: int = 0
+    max_length: int = 256
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self.files = {"train": train, "valid": valid, "test": test}
-        self.challenge_folder = challenge
-        self.held_out = held_out
-        self.filters = filters
-        self.tokenizer_path = tokenizer
-        self.vocab_size = vocab_size
-        self.batch_tokens = batch_tokens
-        self.num_workers = num_workers
-        self.max_length = max_length
+        self.files = {"train": self.train, "valid": self.valid, "test": self.test}
         minimums = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
-        faults = below_minimum(vars(self), minimums) + filters.errors()
+        faults = below_minimum(vars(self), minimums) + self.filters.errors()
         for name, sources in self.files.items():
             try:
                 if sources is not None:
@@ -91,7 +85,7 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
-        self.tokenizer: Tokenizer  # that of a checkpoint is set before `setup`
+        self.trained_tokenizer: Tokenizer  # that of a checkpoint is set before `setup`
         self.batches_done = 0  # of the epoch in which a run is resumed
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
@@ -109,18 +103,17 @@ class TranslationData(lightning.LightningDataModule):
             pairs["valid"] = corpora["valid"].pairs
         if stage == "fit":
             _warn(check_corpora(corpora))
-        if not hasattr(self, "tokenizer"):
-            self.tokenizer = self._load_or_train_tokenizer(pairs["train"])
+        if not hasattr(self, "trained_tokenizer"):
+            self.trained_tokenizer = self._load_or_train_tokenizer(pairs["train"])
         if stage == "fit":
-            self.train_examples = self._encode("train", pairs["train"], corpora["train"])
+            _, self.train_examples = self._encode("train", pairs["train"], corpora["train"])
             self.train_sampler = self._sampler(self.train_examples, shuffle=True)
         source = corpora.get("valid", corpora["train"])
-        self.valid_examples = self._encode("valid", pairs["valid"], source)
-        self.valid_pairs = [pairs["valid"][example.index] for example in self.valid_examples]
+        self.valid_pairs, self.valid_examples = self._encode("valid", pairs["valid"], source)
         if stage == "fit":
             logger.info(
                 f"{len(self.train_examples):,} pairs to train on, {len(self.valid_examples):,} to "
-                f"validate on, {len(self.tokenizer):,} pieces"
+                f"validate on, {len(self.trained_tokenizer):,} pieces"
             )
 
     def read(self, name: str) -> list[Pair]:
@@ -143,11 +136,11 @@ class TranslationData(lightning.LightningDataModule):
 
     def challenge_files(self) -> list[Path]:
         """Return the challenge files in order of name, without hidden files."""
-        if self.challenge_folder is None:
+        if self.challenge is None:
             return []
-        files = sorted(self.challenge_folder.glob("[!.]*.tsv"))
+        files = sorted(self.challenge.glob("[!.]*.tsv"))
         if not files:
-            raise UserError(f"no .tsv files in {self.challenge_folder}; set data.challenge")
+            raise UserError(f"no .tsv files in {self.challenge}; set data.challenge")
         return files
 
     def _read(self, name: str) -> Corpus:
@@ -181,8 +174,8 @@ class TranslationData(lightning.LightningDataModule):
         return parts
 
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
-        if self.tokenizer_path is not None:
-            return Tokenizer.load(self.tokenizer_path)
+        if self.tokenizer is not None:
+            return Tokenizer.load(self.tokenizer)
         tokenizer, notes = Tokenizer.train(
             (side for pair in train for side in pair),
             vocab_size=self.vocab_size,
@@ -192,23 +185,25 @@ class TranslationData(lightning.LightningDataModule):
             logger.info(note)
         return tokenizer
 
-    def _encode(self, name: str, pairs: list[Pair], corpus: Corpus) -> list[Example]:
-        """Return the examples that fit the model; `corpus` is where the pairs come from."""
-        encoded = encode_pairs(self.tokenizer, pairs)
-        fitting = [example for example in encoded if max(example.lengths) <= self.max_length]
-        if len(fitting) < len(encoded):
-            first = next(example for example in encoded if max(example.lengths) > self.max_length)
-            pair = pairs[first.index]
+    def _encode(
+        self, name: str, pairs: list[Pair], corpus: Corpus
+    ) -> tuple[list[Pair], list[Example]]:
+        """Return what fits the model; `corpus` is where the pairs come from."""
+        examples = encode_pairs(self.trained_tokenizer, pairs)
+        fits = [max(example.lengths) <= self.max_length for example in examples]
+        if not all(fits):
+            index = fits.index(False)
+            source, target = examples[index].lengths
             note = (
-                f"data.{name}: left out {len(encoded) - len(fitting):,} of {len(encoded):,} pairs "
-                f"longer than max_length {self.max_length} (pieces with bos or eos), the first "
-                f"with {first.lengths[0]:,} and {first.lengths[1]:,} pieces: "
-                f"{corpus.place(corpus.pairs.index(pair))}: {excerpt(*pair)}"
+                f"data.{name}: left out {fits.count(False):,} of {len(fits):,} pairs longer than "
+                f"max_length {self.max_length} (pieces with bos or eos), the first with "
+                f"{source:,} and {target:,} pieces: "
+                f"{corpus.place(corpus.pairs.index(pairs[index]))}: {excerpt(*pairs[index])}"
             )
-            if not fitting:
+            if not any(fits):
                 raise UserError(f"no pairs left: {note}; raise model.max_length or split sentences")
             logger.info(note)
-        return fitting
+        return list(compress(pairs, fits)), list(compress(examples, fits))
 
     def train_dataloader(self) -> DataLoader:
         """Return batches of about equal size; a resumed run skips those it has done."""
@@ -233,7 +228,7 @@ class TranslationData(lightning.LightningDataModule):
         return DataLoader(
             examples,  # type: ignore[arg-type]  # a list has all that is needed of a Dataset
             batch_sampler=sampler,
-            collate_fn=partial(collate, tokenizer=self.tokenizer),
+            collate_fn=partial(collate, tokenizer=self.trained_tokenizer),
             num_workers=self.num_workers,
             persistent_workers=self.num_workers > 0,
         )

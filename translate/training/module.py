@@ -84,7 +84,7 @@ class TranslationModule(lightning.LightningModule):
     def setup(self, stage: str) -> None:
         if hasattr(self, "model"):
             return
-        self.tokenizer = self.trainer.datamodule.tokenizer
+        self.tokenizer = self.trainer.datamodule.trained_tokenizer
         self.config = replace(
             self.config, vocab_size=len(self.tokenizer), pad_id=self.tokenizer.pad_id
         )

@@ -128,8 +128,7 @@ class Monitor(Callback):
         count = min(self.sentences, len(examples))
         chosen = [examples[i * len(examples) // count] for i in range(count)]
         batch = collate(chosen, pl_module.tokenizer)
-        tensors = (batch.src, batch.tgt_in, batch.tgt_out)
-        return inspect(pl_module.model, *(each.to(pl_module.device) for each in tensors))
+        return inspect(pl_module.model, *(tensor.to(pl_module.device) for tensor in batch))
 
     def _warn(self, trainer, lines: Iterable[str]) -> None:
         for line in lines:
