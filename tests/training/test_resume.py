@@ -65,9 +65,10 @@ def test_any_stop_goes_on_with_the_same_batches_rates_weights_and_curve(
         (0, []),
         (0, ["--trainer.limit_val_batches", 0]),
         (0, ["--trainer.check_val_every_n_epoch", 2]),
+        (0, ["--trainer.reload_dataloaders_every_n_epochs", 1]),
         (1, []),
     ],
-    ids=["each epoch", "without validation", "seldom", "workers"],
+    ids=["each epoch", "without validation", "seldom", "reloaded", "workers"],
 )
 def test_a_run_that_ended_is_made_longer_without_a_gap_or_repeat(
     run, settings, watcher, workers, validation

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -54,6 +54,12 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
         Example(array("i", tokenizer.encode(source) + eos), array("i", tokenizer.encode(target)))
         for source, target in pairs
     ]
+
+
+def spread(items: Sequence[Any], count: int) -> list[Any]:
+    """Return `count` of `items`, or all if they are fewer, from evenly spaced positions."""
+    count = min(count, len(items))
+    return [items[number * len(items) // count] for number in range(count)]
 
 
 def collate(examples: Sequence[Example], tokenizer: Tokenizer) -> Batch:

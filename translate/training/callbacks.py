@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, TQDMProgressBar
 
-from translate.training.settings import below_minimum
+from translate.training.settings import out_of_range
 
 ValidationMetric = Literal[
     "val/bleu", "val/chrf", "val/exact_match", "val/loss", "val/nll", "val/perplexity"
@@ -96,7 +96,7 @@ class EarlyStoppingAboveZero(EarlyStopping):
         check_on_train_epoch_end: bool = False,
         **options: Any,
     ) -> None:
-        faults = below_minimum({"patience": patience}, {"patience": 0})
+        faults = out_of_range({"patience": patience}, {"patience": 0})
         better = "min" if monitor in ("val/loss", "val/nll", "val/perplexity") else "max"
         if mode != better:
             faults.append(f"mode must be {better} for {monitor}, not {mode}")
@@ -119,13 +119,9 @@ class SaveCheckpoints(Checkpoint):
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.best_path, self.last_path = folder / "best.ckpt", folder / "last.ckpt"
         self.best_score: float | None = None  # BLEU
         self._updates_at_save = -1
-
-    @property
-    def best_path(self) -> Path:
-        return self.folder / "best.ckpt"
 
     def on_validation_end(self, trainer, pl_module) -> None:
         if trainer.sanity_checking or trainer.fast_dev_run:
@@ -140,7 +136,7 @@ class SaveCheckpoints(Checkpoint):
         """Save last.ckpt, unless a validation after the same update has saved it."""
         if trainer.global_step != self._updates_at_save and not trainer.fast_dev_run:
             self._updates_at_save = trainer.global_step
-            _save(trainer, self.folder / "last.ckpt")
+            _save(trainer, self.last_path)
 
     def state_dict(self) -> dict[str, Any]:
         return {"best_score": self.best_score}

@@ -18,6 +18,7 @@ from lightning.pytorch.cli import LightningArgumentParser
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
+from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
@@ -30,7 +31,7 @@ from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
-from translate.training.settings import CommandSettings, TestSettings, check_search, check_trainer
+from translate.training.settings import CommandSettings, TestSettings, check_trainer, out_of_range
 from translate.training.silence import silence_lightning
 from translate.training.validation import HEATMAPS, TranslateValidation
 
@@ -70,7 +71,8 @@ class TranslationCLI:
         self.config = config = _parse(self.parser, args)
         if (seed := config.seed_everything) is not False:
             config.seed_everything = seed_everything(None if seed is True else seed, workers=True)
-        parts, faults = [], check_search(config.beam, config.length_penalty)
+        highest = {"beam": MAX_BEAM, "length_penalty": MAX_LENGTH_PENALTY}
+        parts, faults = [], out_of_range(vars(config), {"beam": 1, "length_penalty": 0}, highest)
         for name in sections:
             try:
                 parts.append(self.parser.instantiate(Namespace({name: config[name]}))[name])
@@ -118,7 +120,7 @@ class TranslationCLI:
             with _lightning():
                 trainer.fit(self.model, self.datamodule, ckpt_path=config.ckpt_path)
         except KeyboardInterrupt:
-            if (folder.checkpoints / "last.ckpt").is_file():
+            if checkpoints.last_path.is_file():
                 logger.info("interrupted; to resume: %s", folder.resume_command())
             else:
                 logger.info("interrupted before the first checkpoint: nothing to resume from")

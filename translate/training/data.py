@@ -21,7 +21,7 @@ from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Example, TokenBatchSampler, collate, encode_pairs
-from translate.training.settings import below_minimum
+from translate.training.settings import out_of_range
 
 Sources = ParallelFiles | list[ParallelFiles]
 
@@ -75,7 +75,7 @@ class TranslationData(lightning.LightningDataModule):
         super().__init__()
         self.files = {"train": self.train, "valid": self.valid, "test": self.test}
         minimums = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
-        faults = below_minimum(vars(self), minimums) + self.filters.errors()
+        faults = out_of_range(vars(self), minimums) + self.filters.errors()
         for name, sources in self.files.items():
             try:
                 if sources is not None:

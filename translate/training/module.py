@@ -33,7 +33,7 @@ from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import build_optimizer
 from translate.training.resume import rewind_loops
 from translate.training.schedule import learning_rate
-from translate.training.settings import below_minimum
+from translate.training.settings import out_of_range
 
 
 class TranslationModule(lightning.LightningModule):
@@ -64,7 +64,7 @@ class TranslationModule(lightning.LightningModule):
     ) -> None:
         super().__init__()
         self.save_hyperparameters(logger=False)  # as self.hparams; logged with the best score
-        faults = below_minimum(self.hparams, {"warmup_steps": 0, "weight_decay": 0})
+        faults = out_of_range(self.hparams, {"warmup_steps": 0, "weight_decay": 0})
         for name in ("peak_learning_rate", "muon_learning_rate"):
             if self.hparams[name] <= 0:
                 faults.append(f"{name} must be above 0, not {self.hparams[name]}")

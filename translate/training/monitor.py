@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.utils import get_total_norm
 
 from translate.insight.health import Health
-from translate.insight.measure import Inspection, inspect, parameters_by_module, update_ratios
-from translate.training.batching import collate
+from translate.insight.measure import inspect, parameters_by_module, update_ratios
+from translate.training.batching import collate, spread
 from translate.training.callbacks import SaveCheckpoints
 from translate.training.charts import CHARTS, inspection_scalars
 from translate.training.logger import show_text, tensorboard_writer
@@ -93,7 +93,10 @@ class Monitor(Callback):
     def on_validation_end(self, trainer, pl_module) -> None:
         if not self.sentences or trainer.state.fn != "fit" or trainer.sanity_checking:
             return
-        found = self._inspect(trainer, pl_module)
+        batch = collate(
+            spread(trainer.datamodule.valid_examples, self.sentences), pl_module.tokenizer
+        )
+        found = inspect(pl_module.model, *(tensor.to(pl_module.device) for tensor in batch))
         metrics, step = trainer.callback_metrics, trainer.global_step
         if trainer.logger is not None:
             trainer.logger.log_metrics(inspection_scalars(found), step=step)
@@ -122,13 +125,6 @@ class Monitor(Callback):
             tag="pieces",
             global_step=trainer.global_step,
         )
-
-    def _inspect(self, trainer, pl_module) -> Inspection:
-        examples = trainer.datamodule.valid_examples
-        count = min(self.sentences, len(examples))
-        chosen = [examples[i * len(examples) // count] for i in range(count)]
-        batch = collate(chosen, pl_module.tokenizer)
-        return inspect(pl_module.model, *(tensor.to(pl_module.device) for tensor in batch))
 
     def _warn(self, trainer, lines: Iterable[str]) -> None:
         for line in lines:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lightning.pytorch import Trainer
 
-from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
+from translate.decoding.scoring import LENGTH_PENALTY
 from translate.errors import UsageError
 
 
@@ -46,24 +47,18 @@ class TestSettings(CommandSettings):
     reference: Path | None = None
 
 
-def below_minimum(settings: Mapping[str, float], minimums: Mapping[str, float]) -> list[str]:
-    """Return a message for each of `settings` that is below its minimum."""
-    return [
-        f"{name} must be {least} or more, not {settings[name]}"
-        for name, least in minimums.items()
-        if settings[name] < least
-    ]
-
-
-def check_search(beam: int, length_penalty: float) -> list[str]:
-    """Return what is wrong with the search settings of `test`, one message per fault."""
+def out_of_range(
+    settings: Mapping[str, float],
+    lowest: Mapping[str, float],
+    highest: Mapping[str, float] | None = None,
+) -> list[str]:
+    """Return a message for each of `settings` that is below its lowest or above its highest."""
     faults = []
-    if not 1 <= beam <= MAX_BEAM:
-        faults.append(f"beam must be from 1 to {MAX_BEAM:,}, not {beam}")
-    if not 0 <= length_penalty <= MAX_LENGTH_PENALTY:
-        faults.append(
-            f"length_penalty must be from 0 to {MAX_LENGTH_PENALTY}, not {length_penalty}"
-        )
+    for name, low in lowest.items():
+        high = (highest or {}).get(name, math.inf)
+        if not low <= settings[name] <= high:
+            rule = f"{low} or more" if high == math.inf else f"from {low} to {high:,}"
+            faults.append(f"{name} must be {rule}, not {settings[name]}")
     return faults
 
 

@@ -11,8 +11,8 @@ from translate.decoding.translator import Translator
 from translate.evaluation.evaluate import evaluate
 from translate.insight.attention import attention_maps
 from translate.insight.plots import attention_heatmap, pixels
-from translate.text.corpus import Pair
 from translate.text.normalize import normalize
+from translate.training.batching import spread
 from translate.training.logger import show_text, tensorboard_writer
 
 logger = logging.getLogger(__name__)
@@ -55,21 +55,15 @@ class TranslateValidation(Callback):
             f"{step}BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
             f"exactly right {scores.exact} of {scores.sentences}"
         )
-        blocks = ["\n".join([heading, *result.notes]), *self._samples(pairs, result.outputs)]
+        blocks = ["\n".join([heading, *result.notes])]
+        for pair, output in spread(list(zip(pairs, result.outputs, strict=True)), self.samples):
+            source, reference = map(normalize, pair)  # one line, whatever the file contains
+            blocks.append(f"source     {source}\noutput     {output}\nreference  {reference}")
         text = "\n\n".join(blocks)
         logger.info("%s\n", text)
         show_text(trainer, "translations", text)
         if self.heatmaps and tensorboard_writer(trainer):
             self._draw(trainer, pl_module, translator)
-
-    def _samples(self, pairs: Sequence[Pair], outputs: Sequence[str]) -> list[str]:
-        count = min(self.samples, len(pairs))
-        return [
-            f"source     {normalize(pairs[i].source)}\n"  # one line, whatever the file contains
-            f"output     {outputs[i]}\n"
-            f"reference  {normalize(pairs[i].target)}"
-            for i in (number * len(pairs) // count for number in range(count))
-        ]
 
     def _draw(self, trainer, pl_module, translator: Translator) -> None:
         translations = translator.translate_detailed(self.heatmaps)
