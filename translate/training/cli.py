@@ -215,6 +215,7 @@ class TranslationCLI:
 
 
 def _parser(command: str, sections: dict[str, type]) -> LightningArgumentParser:
+    """Return the parser of all settings: of the command, the Trainer, and each of `sections`."""
     parser = LightningArgumentParser(
         prog=f"translate {command}",
         description="All settings can stand in a config file (--config).",
