@@ -127,10 +127,7 @@ def trained(pairs, tokenizer: Tokenizer, steps: int, **settings) -> Transformer:
     )
     model = Transformer(config)
     examples = encode_pairs(tokenizer, pairs)
-    batch = collate(
-        examples,
-        pad_id=tokenizer.pad_id, bos_id=tokenizer.bos_id, eos_id=tokenizer.eos_id,
-    )  # fmt: skip
+    batch = collate(examples, tokenizer)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(steps):
         logits = model(batch.src, batch.tgt_in)

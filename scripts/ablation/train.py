@@ -23,7 +23,6 @@ from translate.model.transformer import Transformer, TransformerConfig
 from translate.training.batching import Batch, collate
 from translate.training.cli import TranslationCLI
 from translate.training.module import TranslationModule
-from translate.training.silence import silence_lightning
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs/ablation"
 TAGS = ("train/nll", "val/nll", "val/bleu")
@@ -53,7 +52,6 @@ def train_variant(name: str, runs: Path, configs: Path = CONFIGS) -> dict[str, A
         correct_pronouns: see `correct_by_distance`.
     """
     torch.set_num_threads(1)
-    silence_lightning()
 
     class VariantModule(TranslationModule):
         def build_model(self, config: TransformerConfig) -> Transformer:
@@ -90,8 +88,7 @@ def measure(cli: TranslationCLI) -> dict[str, Any]:
     """Measure the trained model, and the scores, entropy and RMS before training as well."""
     model, tokenizer = cli.model.model, cli.model.tokenizer
     translator = Translator(model, tokenizer)
-    ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
-    batch = collate(cli.datamodule.valid_examples[:EXAMPLES], **ids)
+    batch = collate(cli.datamodule.valid_examples[:EXAMPLES], tokenizer)
     torch.manual_seed(1)
     initial = statistics(type(model)(model.config), batch)
     measured = {f"initial {name}": value for name, value in initial.items()}

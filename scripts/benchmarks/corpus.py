@@ -89,9 +89,8 @@ def batches(files: Sequence[Path], tokenizer_file: Path, repeat: int = 1) -> Ite
     tokenizer = Tokenizer.load(tokenizer_file)
     examples = encode_pairs(tokenizer, read_corpus([ParallelFiles(*files)] * repeat).pairs)
     lengths = [example.lengths for example in examples]
-    ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
     for positions in TokenBatchSampler(lengths, max_tokens=2 * TOKENS_PER_SIDE, seed=SEED):
-        yield collate([examples[position] for position in positions], **ids)
+        yield collate([examples[position] for position in positions], tokenizer)
 
 
 def save_batches(corpus: Corpus, file: Path, count: int) -> None:

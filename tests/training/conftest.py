@@ -168,7 +168,7 @@ class Watcher(Callback):
     """Notes what each batch was, at which rate it was learned, and acts at a given update."""
 
     def __init__(self) -> None:
-        self.batches: list[tuple[int, list[int]]] = []  # (epoch, indices of the pairs)
+        self.batches: list[tuple[int, list[tuple]]] = []  # (epoch, sources)
         self.rates: list[float] = []
         self.gradients: list[torch.Tensor] = []
         self.training: list[bool] = []
@@ -178,7 +178,8 @@ class Watcher(Callback):
         self.training.append(pl_module.training and pl_module.model.training)
         if action := self.at.get(trainer.global_step):
             action()
-        self.batches.append((trainer.current_epoch, sorted(batch.indices.tolist())))
+        sources = [tuple(filter(None, row)) for row in batch.src.tolist()]  # without padding
+        self.batches.append((trainer.current_epoch, sources))
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         self.rates.append(trainer.optimizers[0].param_groups[0]["lr"])
@@ -190,12 +191,12 @@ class Watcher(Callback):
 def watcher(monkeypatch) -> Watcher:
     """Sees the training of every run in this test."""
     watcher = Watcher()
-    make = TranslationCLI.instantiate_trainer
+    make = TranslationCLI.make_trainer
 
-    def make_watched(self, **kwargs):
-        trainer = make(self, **kwargs)
+    def make_watched(self, *args):
+        trainer = make(self, *args)
         trainer.callbacks.append(watcher)
         return trainer
 
-    monkeypatch.setattr(TranslationCLI, "instantiate_trainer", make_watched)
+    monkeypatch.setattr(TranslationCLI, "make_trainer", make_watched)
     return watcher

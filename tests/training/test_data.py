@@ -68,7 +68,7 @@ def test_exactly_max_length_with_eos_passes(data, caplog):  # T22
     lines = [" ".join("abcdefghij"[:n]) + "\tx" for n in (6, 7, 8, 9)]
     module = data(LINES + lines, max_length=100)
     module.setup("fit")
-    longest = max(len(module.tokenizer.encode(line.split("\t")[0])) for line in lines)
+    longest = max(len(module.trained_tokenizer.encode(line.split("\t")[0])) for line in lines)
     for limit, left_out in ((longest + 1, 0), (longest, 1)):
         module = data(LINES + lines, max_length=limit)
         module.setup("fit")
@@ -87,7 +87,7 @@ def test_without_other_files_a_tenth_each_is_held_out_and_not_trained_on(data, c
     module = data(LINES)
     module.setup("fit")
     valid = {pair.source for pair in module.valid_pairs}
-    train = {module.tokenizer.decode(example.source) for example in module.train_examples}
+    train = {module.trained_tokenizer.decode(example.source) for example in module.train_examples}
     test = {pair.source for pair in data(LINES).read("test")}
     assert (len(train), len(valid), len(test)) == (40, 5, 5)
     assert len(train | valid | test) == 50
@@ -165,7 +165,7 @@ def test_the_tokenizer_is_trained_on_a_file_whose_name_has_space_and_comma(tmp_p
     path.write_text("".join(f"{line}\n" for line in LINES))
     module = TranslationData(ParallelFiles(tsv=path), vocab_size=200)
     module.setup("fit")
-    assert not module.tokenizer.unknown("Satz Nummer 7 sentence number 9")
+    assert not module.trained_tokenizer.unknown("Satz Nummer 7 sentence number 9")
 
 
 def test_no_data_says_what_to_set(data, valid):

@@ -144,7 +144,7 @@ def test_pad_columns_and_their_absence_leave_the_loss_the_same(module):  # T04 T
         tgt_in = torch.tensor([padded([2, *row[:-1]], width) for row in rows])
         tgt_out = torch.tensor([padded(row, width) for row in rows])
         src = torch.tensor([padded([4, 3], width)] * 2)
-        return module.loss(Batch(src, tgt_in, tgt_out, torch.arange(2)))
+        return module.loss(Batch(src, tgt_in, tgt_out))
 
     bare, wide = loss(3), loss(13)
     assert bare.count == wide.count == 6
@@ -157,7 +157,7 @@ def test_two_batches_cost_what_one_big_batch_costs(module):  # T08
         targets = [[5, 6, 7, 3], [8, 3, 0, 0], [9, 9, 3, 0]]
         tgt_out = torch.tensor([targets[row] for row in rows])
         tgt_in = torch.cat([torch.full((len(rows), 1), 2), tgt_out[:, :-1]], dim=1)
-        return module.loss(Batch(torch.tensor([[4, 3]] * len(rows)), tgt_in, tgt_out, None))
+        return module.loss(Batch(torch.tensor([[4, 3]] * len(rows)), tgt_in, tgt_out))
 
     parts, whole = [loss([0]), loss([1, 2])], loss([0, 1, 2])
     torch.testing.assert_close(parts[0].loss + parts[1].loss, whole.loss)

@@ -1,4 +1,4 @@
-"""`translate fit` as a process of its own: its streams, its signals."""
+"""The streams and signals of `translate fit` with its progress bar."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ import yaml
 
 @pytest.fixture
 def start(settings, tmp_path):
-    """Start `translate fit` on the tiny config, with the progress bar on."""
+    """Start `translate fit` on a config with the progress bar on, as a process."""
     settings["trainer"]["enable_progress_bar"] = True
-    settings["translations"] = {"samples": 1}
-    (tmp_path / "my.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
 
-    def start(*args: str) -> subprocess.Popen:
+    def start(config: str, *args: str, **environment: str) -> subprocess.Popen:
+        (tmp_path / config).write_text(yaml.safe_dump(settings, allow_unicode=True), "utf-8")
         return subprocess.Popen(
-            [sys.executable, "-m", "translate", "fit", "--config", "my.yaml", *args],
+            [sys.executable, "-m", "translate", "fit", "--config", config, *args],
             cwd=tmp_path,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -33,32 +32,47 @@ def start(settings, tmp_path):
     return start
 
 
-def test_stderr_has_our_lines_and_a_bar_that_a_resumed_run_continues(start):  # T09
-    first = ("--trainer.max_epochs", "-1", "--trainer.max_steps", "6")  # stops inside an epoch
-    out, err = start(*first).communicate(timeout=120)
+def lines(err: str) -> list[str]:
+    """What a terminal shows, with each state of a bar as a line of its own."""
+    return re.split(r"\r|\n|\x1b\[A", err)
+
+
+def test_a_process_writes_our_lines_and_a_bar_also_in_a_locale_without_utf8(
+    start, settings, tmp_path
+):  # D08
+    settings["name"] = "ü"
+    (tmp_path / "gültig.tsv").write_text("the cat\tdie Katze\nthe day\t\n", "utf-8")
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = start("prüf.yaml", "--data.valid.tsv", "gültig.tsv", **locale)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
     assert [line.split(" ")[0] for line in out.splitlines()] == ["best", "tensorboard", "translate"]
-    ours = ("30 pairs to train on", "step ", "source ", "output ", "reference ")
+    assert f"{tmp_path}/runs/ü/version_0" in out
+    assert f"first at {tmp_path}/gültig.tsv:2" in err
+    ours = ("data.valid: left out 1 ", "30 pairs to train on", "warning: ")
+    ours += ("step ", "1 of 1 ", "source ", "output ", "reference ")
     bar = ("Epoch ", "Training", "Validation")
-    for line in err.replace("\r", "\n").replace("\x1b[A", "\n").splitlines():
+    for line in lines(err):
         assert not line.strip() or line.lstrip().startswith((*ours, *bar)), line
+
+
+def test_a_resumed_run_continues_the_bar(run, settings):  # T09
+    settings["trainer"]["enable_progress_bar"] = True
+    first = run("fit", settings, "--trainer.max_epochs", -1, "--trainer.max_steps", 6)
+    assert first.out.startswith("best validation BLEU ")
     for shown in ("loss=", "rate=", "tokens/s=", "BLEU="):
-        assert shown in err
-    again = ("--ckpt_path", "runs/my", "--trainer.max_epochs", "3", "--trainer.max_steps", "-1")
-    _, err = start(*again).communicate(timeout=120)
-    bars = [line for line in err.replace("\r", "\n").splitlines() if "loss=" in line]
+        assert shown in first.err
+    args = ("--trainer.max_epochs", 3, "--ckpt_path", "runs/my")  # inside the second epoch
+    bars = [line for line in lines(run("fit", settings, *args).err) if "loss=" in line]
     assert {bar[:8] for bar in bars} == {"Epoch 1:", "Epoch 2:"}
     for bar in bars:
         assert re.search(r" [024]/4 \[[^-]*, loss", bar), bar
 
 
 def test_ctrl_c_ends_in_one_line_and_exit_code_130(start, tmp_path):
-    process = start("--trainer.max_epochs", "100000")
-    for line in process.stderr:
-        if line.startswith("step ") or "step " in line:
-            break
-    for line in process.stderr:  # the next validation: by then there is a checkpoint
-        if "step " in line:
-            break
+    process = start("my.yaml", "--trainer.max_epochs", "100000")
+    for _ in range(2):  # after the second validation there is a checkpoint
+        assert any("step " in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
@@ -67,23 +81,3 @@ def test_ctrl_c_ends_in_one_line_and_exit_code_130(start, tmp_path):
     assert said.startswith("interrupted; to resume: translate fit --config ")
     checkpoints = tmp_path / "runs" / "my" / "version_0" / "checkpoints"
     assert sorted(path.name for path in checkpoints.iterdir()) == ["best.ckpt", "last.ckpt"]
-
-
-def test_a_locale_without_utf8_changes_nothing(settings, tmp_path):  # D08
-    settings["name"] = "ü"
-    (tmp_path / "prüf.yaml").write_text(yaml.safe_dump(settings, allow_unicode=True), "utf-8")
-    (tmp_path / "gültig.tsv").write_text("the cat\tdie Katze\nthe day\t\n", "utf-8")
-    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    finished = subprocess.run(
-        [
-            *(sys.executable, "-m", "translate", "fit", "--config", "prüf.yaml"),
-            *("--data.valid.tsv", "gültig.tsv"),
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **locale},
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert f"first at {tmp_path}/gültig.tsv:2" in finished.stderr
-    assert f"{tmp_path}/runs/ü/version_0" in finished.stdout

@@ -213,12 +213,8 @@ def test_references_change_the_scores_and_nothing_else(run, trained, tmp_path): 
 @pytest.mark.parametrize(
     ("names", "code", "message"),
     [
-        (
-            ("en", None),
-            2,
-            "--input without --reference: line n of one must translate line n of",
-        ),
-        ((None, "de"), 2, "--reference without --input: "),
+        (("en", None), 2, "give both --input and --reference: line n of one must translate"),
+        ((None, "de"), 2, "give both --input and --reference: "),
         (("en", "en"), 2, "--input and --reference are the same file: "),
         (("en", "two"), 1, "/en has 3 lines but /"),
         (("en", "none"), 1, "no such file: /"),

@@ -12,7 +12,7 @@ import yaml
 
 from translate.cli import main
 from translate.errors import UsageError
-from translate.training.cli import parse_settings
+from translate.training.cli import TranslationCLI
 
 
 def printed(*args) -> str:
@@ -108,14 +108,16 @@ def test_all_contradictions_are_told_at_once_before_data_is_read(run, settings):
 
 def test_settings_are_parsed_and_checked_without_training(tmp_path):
     data = ["--data.train.tsv", "missing.tsv"]
-    settings = parse_settings([*data, "--model.d_model", "64", "--runs", str(tmp_path)])
+    settings = TranslationCLI(
+        "fit", [*data, "--model.d_model", "64", "--runs", str(tmp_path)]
+    ).config
     assert (settings.model.d_model, settings.model.dropout) == (64, 0.1)
     assert settings.data.train.tsv.name == "missing.tsv"
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(
         UsageError, match=r"must lie in \[0, 1\), not 2.*held_out must be 1 or more"
     ):
-        parse_settings([*data, "--model.dropout", "2", "--data.held_out", "0"])
+        TranslationCLI("fit", [*data, "--model.dropout", "2", "--data.held_out", "0"])
 
 
 def test_every_setting_of_model_and_data_has_a_description():

@@ -49,9 +49,9 @@ def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]
     if given := [f"--{name}" for name in _OPTIONS if getattr(args, name)]:
         parser.error(f"{' and '.join(given)}: with --config, set this in the config file")
 
-    from translate.training.cli import parse_settings  # imports torch and lightning
+    from translate.training.cli import TranslationCLI  # imports torch and lightning
 
-    settings = parse_settings(["--config", str(args.config)])
+    settings = TranslationCLI("fit", ["--config", str(args.config)]).config
     data = settings.data
     if data.train is None:
         raise UsageError(f"{args.config}: data.train is not set: name the files to train on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -40,13 +41,12 @@ def report(
         results_path: returns the path of results without suffix, for a name such as "test.greedy".
     """
     logged: set[str] = set()
-    for width in dict.fromkeys((1, beam)):
-        search = "greedy" if width == 1 else f"beam {width}"
-        settings: dict[str, Any] = (
-            {} if width == 1 else {"beam": width, "length_penalty": length_penalty}
-        )
+    searches: dict[str, dict[str, Any]] = {"greedy": {}}
+    if beam > 1:
+        searches[f"beam {beam}"] = {"beam": beam, "length_penalty": length_penalty}
+    for search, settings in searches.items():
         result = evaluate(translator, pairs, **settings, full=True)
-        if width > 1:
+        if settings:
             yield ""
         yield f"{name}: {len(pairs)} sentences, {search}"
         yield from _table(result)
@@ -94,26 +94,18 @@ def _save(result: Evaluation, values: dict[str, Any], path: Path) -> None:
         ".txt": "".join(f"{output}\n" for output in result.outputs).encode(),
         ".json": (json.dumps(values, indent=2) + "\n").encode(),
     }
-    path = _unused(path, contents)
+    first, number = path, 1
+    while not all(_is_free(Path(f"{path}{end}"), content) for end, content in contents.items()):
+        logger.info("%s.txt: other results exist and are kept", path)
+        number += 1
+        path = first.with_name(f"{first.name}_{number}")
     for suffix, content in contents.items():
         write_atomically(Path(f"{path}{suffix}"), content)
     logger.info("translations: %s.txt, scores: %s.json", path, path)
 
 
-def _unused(path: Path, contents: dict[str, bytes]) -> Path:
-    """Return `path`, or with the first number at which no other results exist."""
-    candidate, number = path, 1
-    while not all(_is_free(Path(f"{candidate}{end}"), each) for end, each in contents.items()):
-        logger.info("%s.txt: other results exist and are kept", candidate)
-        number += 1
-        candidate = path.with_name(f"{path.name}_{number}")
-    return candidate
-
-
 def _is_free(path: Path, content: bytes) -> bool:
-    if not os.path.lexists(path):
-        return True
-    try:
+    """Return whether `path` does not exist, or has this content already."""
+    with contextlib.suppress(OSError):
         return path.read_bytes() == content
-    except OSError:
-        return False
+    return not os.path.lexists(path)

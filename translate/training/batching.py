@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Sampler
 
-from translate.errors import UserError
 from translate.text.corpus import Pair
 from translate.text.split import shuffled
 from translate.text.tokenizer import Tokenizer
@@ -24,14 +22,12 @@ from translate.text.tokenizer import Tokenizer
 class Example(NamedTuple):
     """One encoded pair.
 
-    `source` ends in eos. `target` has neither bos nor eos: `collate` adds them. `index` is the
-    pair's position in the original list; it leads back to the text after filtering. Arrays of C
+    `source` ends in eos. `target` has neither bos nor eos: `collate` adds them. Arrays of C
     integers need a quarter of the RAM of lists: 0.2 GiB for a million pairs.
     """
 
     source: array[int]
     target: array[int]
-    index: int  # type: ignore[assignment]  # tuples have a method of this name
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -39,62 +35,47 @@ class Example(NamedTuple):
         return len(self.source), len(self.target) + 1
 
 
-@dataclass
-class Batch:
-    """int64 tensors: src (B, S), tgt_in (B, T), tgt_out (B, T), indices (B,).
+class Batch(NamedTuple):
+    """int64 tensors: src (B, S), tgt_in (B, T), tgt_out (B, T).
 
     tgt_in is bos, w1, ..., wn and tgt_out is w1, ..., wn, eos. All are filled with pad on the
-    right. indices are the examples' `index`.
+    right.
     """
 
     src: Tensor
     tgt_in: Tensor
     tgt_out: Tensor
-    indices: Tensor
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
-    """Return examples in the order of `pairs`, each with its position as `index`."""
+    """Return examples in the order of `pairs`."""
+    eos = [tokenizer.eos_id]
     return [
-        Example(
-            array("i", [*tokenizer.encode(pair.source), tokenizer.eos_id]),
-            array("i", tokenizer.encode(pair.target)),
-            index,
-        )
-        for index, pair in enumerate(pairs)
+        Example(array("i", tokenizer.encode(source) + eos), array("i", tokenizer.encode(target)))
+        for source, target in pairs
     ]
 
 
-def split_by_length(
-    examples: Iterable[Example], max_length: int
-) -> tuple[list[Example], list[Example]]:
-    """Return the examples that fit a model of `max_length` positions, and those too long for it.
-
-    The limit includes bos or eos: a side of `max_length - 1` pieces passes, one of `max_length`
-    pieces does not. Sentences are not cut, because half a sentence has no known translation.
-    """
-    fitting: list[Example] = []
-    too_long: list[Example] = []
-    for example in examples:
-        (fitting if max(example.lengths) <= max_length else too_long).append(example)
-    return fitting, too_long
+def spread(items: Sequence[Any], count: int) -> list[Any]:
+    """Return `count` of `items`, or all if they are fewer, from evenly spaced positions."""
+    count = min(count, len(items))
+    return [items[number * len(items) // count] for number in range(count)]
 
 
-def collate(examples: Sequence[Example], *, pad_id: int, bos_id: int, eos_id: int) -> Batch:
-    """Pad examples to one Batch, in the given order."""
+def collate(examples: Sequence[Example], tokenizer: Tokenizer) -> Batch:
+    """Pad examples to one Batch, in the given order, with the special pieces of `tokenizer`."""
 
     def padded(rows: list[array[int]]) -> Tensor:
-        filled = np.full((len(rows), max(map(len, rows))), pad_id)
+        filled = np.full((len(rows), max(map(len, rows))), tokenizer.pad_id)
         for slot, row in zip(filled, rows, strict=True):
             slot[: len(row)] = row
         return torch.from_numpy(filled)
 
-    bos, eos = array("i", [bos_id]), array("i", [eos_id])
+    bos, eos = array("i", [tokenizer.bos_id]), array("i", [tokenizer.eos_id])
     return Batch(
         src=padded([example.source for example in examples]),
         tgt_in=padded([bos + example.target for example in examples]),
         tgt_out=padded([example.target + eos for example in examples]),
-        indices=torch.tensor([example.index for example in examples]),
     )
 
 
@@ -111,14 +92,14 @@ class TokenBatchSampler(Sampler[list[int]]):
 
     The order depends only on `seed` and the epoch, not on a global random state or on workers.
 
+    To resume inside an epoch, set `skip` to the number of batches to leave out. Every iteration of
+    the epoch skips them: a DataLoader with workers starts two iterations and uses the second.
+
     Args:
-        lengths: (source, target) length of each example, `Example.lengths`.
+        lengths: (source, target) length of each example, `Example.lengths`; at least one.
         max_tokens: limit of one batch.
         seed: of the order.
         shuffle: False gives the same batches in order of length, each in order of position.
-
-    Raises:
-        UserError: no pairs.
     """
 
     def __init__(
@@ -129,14 +110,10 @@ class TokenBatchSampler(Sampler[list[int]]):
         seed: int = 0,
         shuffle: bool = True,
     ) -> None:
-        if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens}, expected 1 or more")
-        if not lengths:
-            raise UserError("no pairs: batches need at least one")
         self._seed = seed
-        self._shuffle = shuffle
+        self.shuffle = shuffle
         self._epoch = 0
-        self._skip = 0
+        self.skip = 0
         self._buckets = [_bucket(pair) for pair in lengths]
         self._spans = _cut(lengths, self._buckets, max_tokens)
 
@@ -147,28 +124,18 @@ class TokenBatchSampler(Sampler[list[int]]):
     def set_epoch(self, epoch: int) -> None:
         """Choose the order; a new epoch skips no batches."""
         if epoch != self._epoch:
-            self._skip = 0
+            self.skip = 0
         self._epoch = epoch
-
-    def skip_batches(self, count: int) -> None:
-        """Skip the first `count` batches of this epoch, to resume inside it.
-
-        Every iteration of the epoch skips them: a DataLoader with workers starts two iterations and
-        uses the second.
-        """
-        if not 0 <= count <= len(self):
-            raise ValueError(f"cannot skip {count} of {len(self)} batches")
-        self._skip = count
 
     def __iter__(self) -> Iterator[list[int]]:
         order = list(range(len(self._buckets)))
         batches = list(range(len(self._spans)))
-        if self._shuffle:
+        if self.shuffle:
             order = shuffled(len(order), f"pairs {self._seed} {self._epoch}")
             batches = shuffled(len(batches), f"batches {self._seed} {self._epoch}")
         # Sorting is stable: within a bucket the shuffled order stays.
         order.sort(key=self._buckets.__getitem__)
-        spans = [self._spans[batch] for batch in batches[self._skip :]]
+        spans = [self._spans[batch] for batch in batches[self.skip :]]
         return iter([order[start:stop] for start, stop in spans])
 
 
@@ -188,18 +155,15 @@ def _cut(
     lengths: Sequence[tuple[int, int]], buckets: Sequence[int], max_tokens: int
 ) -> list[tuple[int, int]]:
     """Return spans (start, stop) of the pairs sorted by bucket; each is one batch."""
-    bounds: dict[int, tuple[int, int]] = {}
-    for bucket, (source, target) in zip(buckets, lengths, strict=True):
-        longest = bounds.get(bucket, (0, 0))
-        bounds[bucket] = max(longest[0], source), max(longest[1], target)
+    longest: dict[int, tuple[int, ...]] = {}  # the longest source and target of each bucket
+    for bucket, pair in zip(buckets, lengths, strict=True):
+        longest[bucket] = tuple(map(max, longest.get(bucket, pair), pair))
     spans = []
     start = 0
-    widest = (0, 0)
+    widest: tuple[int, ...] = (0, 0)  # of the batch so far
     for position, bucket in enumerate(sorted(buckets)):
-        source, target = bounds[bucket]
-        wider = max(widest[0], source), max(widest[1], target)
-        if position > start and (position + 1 - start) * sum(wider) > max_tokens:
+        widest = tuple(map(max, widest, longest[bucket]))
+        if position > start and (position + 1 - start) * sum(widest) > max_tokens:
             spans.append((start, position))
-            start, wider = position, (source, target)
-        widest = wider
+            start, widest = position, longest[bucket]
     return [*spans, (start, len(lengths))]

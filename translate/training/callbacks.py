@@ -1,13 +1,15 @@
-"""The progress bar, the speed of training, and early stopping."""
+"""Callbacks: the progress bar, the speed of training, early stopping, and checkpoints."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
+from pathlib import Path
 from typing import Any, Literal
 
-from lightning.pytorch.callbacks import Callback, EarlyStopping, TQDMProgressBar
+from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, TQDMProgressBar
+
+from translate.training.settings import out_of_range
 
 ValidationMetric = Literal[
     "val/bleu", "val/chrf", "val/exact_match", "val/loss", "val/nll", "val/perplexity"
@@ -17,21 +19,13 @@ ValidationMetric = Literal[
 class ProgressBar(TQDMProgressBar):
     """Shows loss, learning rate, target tokens per second and BLEU beside the bar."""
 
-    def init_train_tqdm(self):
-        with contextlib.redirect_stdout(sys.stderr):  # stdout is for results
-            return super().init_train_tqdm()
-
-    def init_validation_tqdm(self):
-        with contextlib.redirect_stdout(sys.stderr):
-            return super().init_validation_tqdm()
-
     def on_train_start(self, trainer, pl_module) -> None:
         """Start the bar of a run that is resumed inside an epoch: Lightning starts none."""
         super().on_train_start(trainer, pl_module)
-        if 0 < pl_module.batches_done < trainer.num_training_batches:
+        skipped = trainer.datamodule.train_sampler.skip
+        if 0 < skipped < trainer.num_training_batches:
             self.on_train_epoch_start(trainer, pl_module)
-            bar = self.train_progress_bar
-            bar.n = bar.initial = pl_module.batches_done
+            self.train_progress_bar.n = self.train_progress_bar.initial = skipped
 
     def on_train_epoch_start(self, trainer, pl_module) -> None:
         self.train_progress_bar.initial = 0  # before the reset, which shows a rate
@@ -45,40 +39,37 @@ class ProgressBar(TQDMProgressBar):
 
     def get_metrics(self, trainer, pl_module) -> dict[str, Any]:
         formats = {
-            "train/loss": "loss={:.3f}",
-            "train/learning_rate": "rate={:.1e}",
-            "train/tokens_per_second": "tokens/s={:,.0f}",
-            "val/bleu": "BLEU={:.1f}",
+            "train/loss": ("loss", "{:.3f}"),
+            "train/learning_rate": ("rate", "{:.1e}"),
+            "train/tokens_per_second": ("tokens/s", "{:,.0f}"),
+            "val/bleu": ("BLEU", "{:.1f}"),
         }
-        values = trainer.progress_bar_metrics
-        shown = [text.format(values[name]) for name, text in formats.items() if name in values]
-        return dict(each.split("=") for each in shown)
+        values = trainer.callback_metrics
+        shown = [(*formats[name], values[name]) for name in formats if name in values]
+        return {label: text.format(float(value)) for label, text, value in shown}
 
 
 class Speed(Callback):
     """Logs real target tokens per second, without the time that validation takes."""
 
+    _start = 0.0  # of the time since the last value
+
     def on_train_start(self, trainer, pl_module) -> None:
         self._tokens = 0  # since the last value
-        self._start = time.perf_counter()  # of the time that belongs to them
-        self._logged_at = trainer.global_step
+        self._start = time.perf_counter()
 
     def on_validation_start(self, trainer, pl_module) -> None:
         self._pause = time.perf_counter()
 
     def on_validation_end(self, trainer, pl_module) -> None:
-        if not trainer.sanity_checking and trainer.state.fn == "fit":
-            self._start += time.perf_counter() - self._pause
+        self._start += time.perf_counter() - self._pause
 
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
-        self._tokens += int((batch.tgt_out != pl_module.config.pad_id).sum())
-        step = trainer.global_step
-        if step == self._logged_at or step % max(1, trainer.log_every_n_steps):
-            return
-        now = time.perf_counter()
-        speed = self._tokens / max(now - self._start, 1e-9)
-        self.log("train/tokens_per_second", speed, prog_bar=True, batch_size=1)
-        self._tokens, self._start, self._logged_at = 0, now, step
+    def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
+        self._tokens += pl_module.tokens_in_update
+        if (trainer.global_step + 1) % max(1, trainer.log_every_n_steps) == 0:
+            now = time.perf_counter()
+            self.log("train/tokens_per_second", self._tokens / (now - self._start), batch_size=1)
+            self._tokens, self._start = 0, now
 
 
 class EarlyStoppingAboveZero(EarlyStopping):
@@ -105,9 +96,7 @@ class EarlyStoppingAboveZero(EarlyStopping):
         check_on_train_epoch_end: bool = False,
         **options: Any,
     ) -> None:
-        faults = []
-        if patience < 0:
-            faults.append(f"patience must be 0 or more, not {patience}")
+        faults = out_of_range({"patience": patience}, {"patience": 0})
         better = "min" if monitor in ("val/loss", "val/nll", "val/perplexity") else "max"
         if mode != better:
             faults.append(f"mode must be {better} for {monitor}, not {mode}")
@@ -120,3 +109,46 @@ class EarlyStoppingAboveZero(EarlyStopping):
         bleu = trainer.callback_metrics.get("val/bleu", self.STARTED)
         if self.monitor != "val/bleu" or max(bleu, self.best_score) >= self.STARTED:
             super().on_validation_end(trainer, pl_module)
+
+
+class SaveCheckpoints(Checkpoint):
+    """Saves best.ckpt at each best validation BLEU; last.ckpt after each validation and epoch.
+
+    Args:
+        folder: where both files are written; it is created.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.best_path, self.last_path = folder / "best.ckpt", folder / "last.ckpt"
+        self.best_score: float | None = None  # BLEU
+        self._updates_at_save = -1
+
+    def on_validation_end(self, trainer, pl_module) -> None:
+        if trainer.sanity_checking or trainer.fast_dev_run:
+            return
+        score = float(trainer.callback_metrics["val/bleu"])
+        if self.best_score is None or score > self.best_score:
+            self.best_score = score
+            _save(trainer, self.best_path)
+        self.on_train_epoch_end(trainer, pl_module)
+
+    def on_train_epoch_end(self, trainer, pl_module) -> None:
+        """Save last.ckpt, unless a validation after the same update has saved it."""
+        if trainer.global_step != self._updates_at_save and not trainer.fast_dev_run:
+            self._updates_at_save = trainer.global_step
+            _save(trainer, self.last_path)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best_score": self.best_score}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Keep the best score if best.ckpt is here; a new folder needs a best.ckpt of its own."""
+        if self.best_path.is_file():
+            self.best_score = state_dict["best_score"]
+
+
+def _save(trainer, path: Path) -> None:
+    """Write so that `path` always holds a complete checkpoint."""
+    partial = path.with_suffix(".partial")
+    trainer.save_checkpoint(partial)
+    partial.replace(path)

@@ -6,7 +6,6 @@ Tags read "what/measure/where". TensorBoard makes one group of all tags with the
 from __future__ import annotations
 
 from translate.insight.measure import KINDS, AttentionStatistics, Inspection
-from translate.model.transformer import Transformer
 
 
 def inspection_scalars(found: Inspection) -> dict[str, float]:
@@ -24,37 +23,28 @@ def inspection_scalars(found: Inspection) -> dict[str, float]:
     return scalars
 
 
-def charts(model: Transformer) -> dict[str, dict[str, list]]:
-    """Return the layout of the tab "custom scalars": a chart for what is to be compared."""
+def _chart(*tags: str) -> list:
+    return ["Multiline", [f"^{tag}$" for tag in tags]]
 
-    def chart(*tags: str) -> list:
-        return ["Multiline", [f"^{tag}$" for tag in tags]]
 
-    def by_layer(tag: str, kind: str) -> list:
-        layers = len(model.encoder if kind == "encoder" else model.decoder)
-        return chart(*(f"{tag}/{kind}_{layer + 1}" for layer in range(layers)))
-
-    parts = ("embedding", "encoder", "decoder")
-    return {
-        "loss": {
-            "training and validation loss": chart("train/nll", "val/nll"),
-            "loss with the right and with the wrong source": chart(
-                "source/nll/right", "source/nll/wrong"
-            ),
-        },
-        "optimisation": {
-            "gradient norm": chart(*(f"gradient/norm/{part}" for part in parts)),
-            "size of an update / size of the weights": chart(
-                *(f"update/ratio/{part}" for part in parts)
-            ),
-        },
-        "residual stream": {
-            f"RMS after each {kind} layer": by_layer("residual/rms", kind)
-            for kind in ("encoder", "decoder")
-        },
-        "attention": {
-            f"{name.replace('_', ' ')}, {kind} attention": by_layer(f"attention/{name}", kind)
-            for name in AttentionStatistics._fields
-            for kind in KINDS
-        },
-    }
+# The layout of the tab "custom scalars": a chart for what is to be compared. Tags are regular
+# expressions.
+CHARTS = {
+    "loss": {
+        "training and validation loss": _chart("train/nll", "val/nll"),
+        "loss with the right and with the wrong source": _chart("source/nll/.*"),
+    },
+    "optimisation": {
+        "gradient norm": _chart("gradient/norm/.*"),
+        "size of an update / size of the weights": _chart("update/ratio/.*"),
+    },
+    "residual stream": {
+        f"RMS after each {kind} layer": _chart(rf"residual/rms/{kind}_\d+")
+        for kind in ("encoder", "decoder")
+    },
+    "attention": {
+        f"{name.replace('_', ' ')}, {kind} attention": _chart(rf"attention/{name}/{kind}_\d+")
+        for name in AttentionStatistics._fields
+        for kind in KINDS
+    },
+}

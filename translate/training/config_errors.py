@@ -61,7 +61,7 @@ def _place(args: Sequence[str]) -> str:
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
-    known = sorted({*known, *sections(known)})
+    known = sorted({*known, *section_names(known)})
     last = {name.rpartition(".")[2]: name for name in known}
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     if not close:  # the right name in the wrong section
@@ -70,7 +70,7 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else "; `translate fit --help` lists them all"
 
 
-def sections(known: Iterable[str]) -> list[str]:
+def section_names(known: Iterable[str]) -> list[str]:
     """Return the sections of the settings `known`: data, data.train for data.train.tsv."""
     dots = [(key, index) for key in known for index, sign in enumerate(key) if sign == "."]
     return sorted({key[:index] for key, index in dots})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from pathlib import Path
 
 import lightning
@@ -18,19 +20,15 @@ from translate.text.filters import Filters
 from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
-from translate.training.batching import (
-    Example,
-    TokenBatchSampler,
-    collate,
-    encode_pairs,
-    split_by_length,
-)
+from translate.training.batching import Example, TokenBatchSampler, collate, encode_pairs
+from translate.training.settings import out_of_range
 
 Sources = ParallelFiles | list[ParallelFiles]
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class TranslationData(lightning.LightningDataModule):
     """Parallel text for training, validation and testing, and its tokenizer.
 
@@ -61,37 +59,23 @@ class TranslationData(lightning.LightningDataModule):
         ValueError: with all contradictions among the settings, before any file is read.
     """
 
-    def __init__(
-        self,
-        train: Sources | None = None,
-        valid: Sources | None = None,
-        test: Sources | None = None,
-        challenge: Path | None = None,
-        held_out: int = 500,
-        filters: Filters = Filters(),  # noqa: B008 (frozen)
-        tokenizer: Path | None = None,
-        vocab_size: int = 8000,
-        batch_tokens: int = 1024,
-        num_workers: int = 0,
-        max_length: int = 256,
-    ) -> None:
+    train: Sources | None = None
+    valid: Sources | None = None
+    test: Sources | None = None
+    challenge: Path | None = None
+    held_out: int = 500
+    filters: Filters = Filters()  # noqa: RUF009 (frozen)
+    tokenizer: Path | None = None
+    vocab_size: int = 8000
+    batch_tokens: int = 1024
+    num_workers: int = 0
+    max_length: int = 256
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self.files = {"train": train, "valid": valid, "test": test}
-        self.challenge_folder = challenge
-        self.held_out = held_out
-        self.filters = filters
-        self.tokenizer_path = tokenizer
-        self.vocab_size = vocab_size
-        self.batch_tokens = batch_tokens
-        self.num_workers = num_workers
-        self.max_length = max_length
-        lowest = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
-        faults = [
-            f"{name} must be {least} or more, not {getattr(self, name)}"
-            for name, least in lowest.items()
-            if getattr(self, name) < least
-        ]
-        faults += filters.errors()
+        self.files = {"train": self.train, "valid": self.valid, "test": self.test}
+        minimums = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
+        faults = out_of_range(vars(self), minimums) + self.filters.errors()
         for name, sources in self.files.items():
             try:
                 if sources is not None:
@@ -101,7 +85,7 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
-        self.tokenizer: Tokenizer | None = None  # or that of a checkpoint, set before `setup`
+        self.trained_tokenizer: Tokenizer  # that of a checkpoint is set before `setup`
         self.batches_done = 0  # of the epoch in which a run is resumed
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
@@ -112,30 +96,28 @@ class TranslationData(lightning.LightningDataModule):
         """Read, split, train the tokenizer, encode, filter; log what was left out and why."""
         if self.valid_examples:
             return
-        corpora = [self._read("train")]
-        parts = self._split(corpora[0].pairs)
-        if "valid" not in parts:
-            corpora.append(self._read("valid"))
-            parts["valid"] = corpora[-1].pairs
+        corpora = {"train": self._read("train")}
+        pairs = self._split(corpora["train"].pairs)
+        if "valid" not in pairs:
+            corpora["valid"] = self._read("valid")
+            pairs["valid"] = corpora["valid"].pairs
         if stage == "fit":
-            _warn(check_corpora(dict(zip(("train", "valid"), corpora, strict=False))))
-        tokenizer = self.tokenizer or self._load_or_train_tokenizer(parts["train"])
-        self.tokenizer = tokenizer
+            _warn(check_corpora(corpora))
+        if not hasattr(self, "trained_tokenizer"):
+            self.trained_tokenizer = self._load_or_train_tokenizer(pairs["train"])
         if stage == "fit":
-            self.train_examples = self._encode("train", parts["train"], corpora[0], tokenizer)
-        self.valid_examples = self._encode("valid", parts["valid"], corpora[-1], tokenizer)
-        self.valid_pairs = [parts["valid"][example.index] for example in self.valid_examples]
+            _, self.train_examples = self._encode("train", pairs["train"], corpora["train"])
+            self.train_sampler = self._sampler(self.train_examples, shuffle=True)
+        source = corpora.get("valid", corpora["train"])
+        self.valid_pairs, self.valid_examples = self._encode("valid", pairs["valid"], source)
         if stage == "fit":
             logger.info(
                 f"{len(self.train_examples):,} pairs to train on, {len(self.valid_examples):,} to "
-                f"validate on, {len(tokenizer):,} pieces"
+                f"validate on, {len(self.trained_tokenizer):,} pieces"
             )
 
-    def batches_per_epoch(self) -> int:
-        return len(self._sampler(self.train_examples, shuffle=True))
-
     def read(self, name: str) -> list[Pair]:
-        """Return the pairs of "train", "valid" or "test", from its files or held out from `train`.
+        """Return the pairs of "valid" or "test", from its files or held out from `train`.
 
         The same data, filters and seed give the same split in every command.
 
@@ -143,24 +125,22 @@ class TranslationData(lightning.LightningDataModule):
             UsageError: no such data in the config.
             UserError: data that cannot be read.
         """
-        if name != "train" and self.files[name] is not None:
+        if self.files[name] is not None:
             return self._read(name).pairs
         parts = {}
-        if name == "train" or (self.files["train"] is not None and self.files["valid"] is None):
+        if self.files["train"] is not None and self.files["valid"] is None:
             parts = self._split(self._read("train").pairs)
-        if not parts.get(name):
+        if name not in parts:
             raise UsageError(f"no data to read: set data.{name} in the config")
         return parts[name]
 
     def challenge_files(self) -> list[Path]:
         """Return the challenge files in order of name, without hidden files."""
-        if self.challenge_folder is None:
+        if self.challenge is None:
             return []
-        files = sorted(
-            path for path in self.challenge_folder.glob("*.tsv") if not path.name.startswith(".")
-        )
+        files = sorted(self.challenge.glob("[!.]*.tsv"))
         if not files:
-            raise UserError(f"no .tsv files in {self.challenge_folder}; set data.challenge")
+            raise UserError(f"no .tsv files in {self.challenge}; set data.challenge")
         return files
 
     def _read(self, name: str) -> Corpus:
@@ -186,8 +166,7 @@ class TranslationData(lightning.LightningDataModule):
         seed = torch.initial_seed()
         parts = split_corpus(pairs, missing, self.held_out, seed=seed)
         for name in missing:
-            if name in parts:
-                count = len(parts[name])
+            if count := len(parts.get(name, [])):
                 logger.info(
                     f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
                     f"data.train (seed {seed})"
@@ -195,8 +174,8 @@ class TranslationData(lightning.LightningDataModule):
         return parts
 
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
-        if self.tokenizer_path is not None:
-            return Tokenizer.load(self.tokenizer_path)
+        if self.tokenizer is not None:
+            return Tokenizer.load(self.tokenizer)
         tokenizer, notes = Tokenizer.train(
             (side for pair in train for side in pair),
             vocab_size=self.vocab_size,
@@ -207,33 +186,31 @@ class TranslationData(lightning.LightningDataModule):
         return tokenizer
 
     def _encode(
-        self, name: str, pairs: list[Pair], corpus: Corpus, tokenizer: Tokenizer
-    ) -> list[Example]:
-        """Return the examples that fit the model; `corpus` is where the pairs come from."""
-        encoded = encode_pairs(tokenizer, pairs)
-        fitting, too_long = split_by_length(encoded, self.max_length)
-        if too_long:
-            first, lengths = pairs[too_long[0].index], too_long[0].lengths
+        self, name: str, pairs: list[Pair], corpus: Corpus
+    ) -> tuple[list[Pair], list[Example]]:
+        """Return what fits the model; `corpus` is where the pairs come from."""
+        examples = encode_pairs(self.trained_tokenizer, pairs)
+        fits = [max(example.lengths) <= self.max_length for example in examples]
+        if not all(fits):
+            index = fits.index(False)
+            source, target = examples[index].lengths
             note = (
-                f"data.{name}: left out {len(too_long):,} of {len(pairs):,} pairs longer than "
+                f"data.{name}: left out {fits.count(False):,} of {len(fits):,} pairs longer than "
                 f"max_length {self.max_length} (pieces with bos or eos), the first with "
-                f"{lengths[0]:,} and {lengths[1]:,} pieces: "
-                f"{corpus.place(corpus.pairs.index(first))}: {excerpt(*first)}"
+                f"{source:,} and {target:,} pieces: "
+                f"{corpus.place(corpus.pairs.index(pairs[index]))}: {excerpt(*pairs[index])}"
             )
-            if not fitting:
+            if not any(fits):
                 raise UserError(f"no pairs left: {note}; raise model.max_length or split sentences")
             logger.info(note)
-        return fitting
+        return list(compress(pairs, fits)), list(compress(examples, fits))
 
     def train_dataloader(self) -> DataLoader:
         """Return batches of about equal size; a resumed run skips those it has done."""
         # For trainer.overfit_batches they must be the same in every epoch.
-        self.train_sampler = self._sampler(
-            self.train_examples, shuffle=not self.trainer.overfit_batches
-        )
+        self.train_sampler.shuffle = not self.trainer.overfit_batches
         self.train_sampler.set_epoch(self.trainer.current_epoch)
-        self.train_sampler.skip_batches(min(self.batches_done, len(self.train_sampler)))
-        self.batches_done = 0
+        self.train_sampler.skip, self.batches_done = self.batches_done, 0
         return self._loader(self.train_examples, self.train_sampler)
 
     def val_dataloader(self) -> DataLoader:
@@ -248,11 +225,10 @@ class TranslationData(lightning.LightningDataModule):
         )
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
-        ids = self.tokenizer
         return DataLoader(
             examples,  # type: ignore[arg-type]  # a list has all that is needed of a Dataset
             batch_sampler=sampler,
-            collate_fn=partial(collate, pad_id=ids.pad_id, bos_id=ids.bos_id, eos_id=ids.eos_id),
+            collate_fn=partial(collate, tokenizer=self.trained_tokenizer),
             num_workers=self.num_workers,
             persistent_workers=self.num_workers > 0,
         )
@@ -270,9 +246,8 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
     if source is None and reference is None:
         return None
     if source is None or reference is None:
-        given, missing = ("input", "reference") if reference is None else ("reference", "input")
         raise UsageError(
-            f"--{given} without --{missing}: line n of one must translate line n of the other"
+            "give both --input and --reference: line n of one must translate line n of the other"
         )
     if source == reference:
         raise UsageError(f"--input and --reference are the same file: {source}")

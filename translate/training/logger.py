@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from translate.training.run_folder import RunFolder
+
+
+def tensorboard_writer(trainer: Trainer) -> Any:
+    """Return the SummaryWriter of `trainer`; None with another logger or without one."""
+    return trainer.logger.experiment if isinstance(trainer.logger, TensorBoardLogger) else None
+
+
+def show_text(trainer: Trainer, tag: str, text: str) -> None:
+    """Show `text` in TensorBoard as a code block, in which no character becomes markup."""
+    if writer := tensorboard_writer(trainer):
+        block = "    " + text.replace("\n", "\n    ")  # Markdown: four spaces start a code block
+        writer.add_text(tag, block, trainer.global_step)
 
 
 class RunLogger(TensorBoardLogger):
@@ -26,8 +40,7 @@ class RunLogger(TensorBoardLogger):
         self, folder: RunFolder, updates: Callable[[], int], resumed_after: int | None = None
     ) -> None:
         purge = None if resumed_after is None else resumed_after + 1
-        runs, name, version = folder.path.parents[1], folder.path.parent.name, folder.path.name
-        super().__init__(runs, name, version, default_hp_metric=False, purge_step=purge)
+        super().__init__(folder.path, name="", default_hp_metric=False, purge_step=purge)
         self._folder = folder
         self._updates = updates
 

@@ -7,7 +7,7 @@ Lightning calls what an update consists of in this order:
     on_before_optimizer_step  gradients divided by the number of tokens; learning rate
     (Lightning: clipping)     trainer.gradient_clip_val
     (Lightning: step)         the optimizer of `configure_optimizers`; gradients back to zero
-    on_train_batch_end        count the batch; stop after trainer.max_steps updates
+    on_train_batch_end        stop after trainer.max_steps updates
 
 With `trainer.accumulate_grad_batches` n, the first two lines run n times before the next ones.
 
@@ -33,6 +33,7 @@ from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import build_optimizer
 from translate.training.resume import rewind_loops
 from translate.training.schedule import learning_rate
+from translate.training.settings import out_of_range
 
 
 class TranslationModule(lightning.LightningModule):
@@ -62,14 +63,13 @@ class TranslationModule(lightning.LightningModule):
         **architecture: Any,
     ) -> None:
         super().__init__()
-        self.save_hyperparameters(logger=False)  # the monitor logs them with the best score
-        self.optimizer = optimizer
-        self.peak_learning_rate = peak_learning_rate
-        self.muon_learning_rate = muon_learning_rate
-        self.warmup_steps = warmup_steps
-        self.weight_decay = weight_decay
-        self.label_smoothing = label_smoothing
-        faults = self._faults()
+        self.save_hyperparameters(logger=False)  # as self.hparams; logged with the best score
+        faults = out_of_range(self.hparams, {"warmup_steps": 0, "weight_decay": 0})
+        for name in ("peak_learning_rate", "muon_learning_rate"):
+            if self.hparams[name] <= 0:
+                faults.append(f"{name} must be above 0, not {self.hparams[name]}")
+        if not 0 <= label_smoothing < 1:
+            faults.append(f"label_smoothing must lie in [0, 1), not {label_smoothing}")
         try:
             # The parser follows this call to the names, types and defaults of **architecture.
             self.config = TransformerConfig(vocab_size=5, pad_id=0, **architecture)
@@ -80,29 +80,11 @@ class TranslationModule(lightning.LightningModule):
         self.tokenizer: Tokenizer
         self.model: Transformer
         self.tokens_in_update = 0  # real target tokens since the last update
-        self.epochs_done = 0
-        self.batches_done = 0  # of the current epoch
-        self._val_losses: list[Loss] = []
-
-    def _faults(self) -> list[str]:
-        faults = [
-            f"{name} must be above 0, not {getattr(self, name)}"
-            for name in ("peak_learning_rate", "muon_learning_rate")
-            if getattr(self, name) <= 0
-        ]
-        faults += [
-            f"{name} must be 0 or more, not {getattr(self, name)}"
-            for name in ("warmup_steps", "weight_decay")
-            if getattr(self, name) < 0
-        ]
-        if not 0 <= self.label_smoothing < 1:
-            faults.append(f"label_smoothing must lie in [0, 1), not {self.label_smoothing}")
-        return faults
 
     def setup(self, stage: str) -> None:
         if hasattr(self, "model"):
             return
-        self.tokenizer = self.trainer.datamodule.tokenizer
+        self.tokenizer = self.trainer.datamodule.trained_tokenizer
         self.config = replace(
             self.config, vocab_size=len(self.tokenizer), pad_id=self.tokenizer.pad_id
         )
@@ -119,8 +101,8 @@ class TranslationModule(lightning.LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return build_optimizer(
             self.model,
-            self.optimizer,
-            weight_decay=self.weight_decay,
+            self.hparams.optimizer,
+            weight_decay=self.hparams.weight_decay,
             # Under mixed precision a fused optimizer would undo the loss scale after the clipping.
             fused="mixed" not in str(self.trainer.precision),
         )
@@ -134,7 +116,6 @@ class TranslationModule(lightning.LightningModule):
         trainer.log_every_n_steps = min(trainer.log_every_n_steps, updates)
 
     def on_train_epoch_start(self) -> None:
-        self.batches_done = 0
         # Lightning tells the epoch to a sampler, but not to a batch sampler.
         self.trainer.datamodule.train_sampler.set_epoch(self.current_epoch)
 
@@ -147,7 +128,7 @@ class TranslationModule(lightning.LightningModule):
             hidden[real],  # (N, D)
             self.model.embedding.weight,  # (V, D)
             batch.tgt_out[real],  # (N,)
-            self.label_smoothing,
+            self.hparams.label_smoothing,
         )
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -158,26 +139,28 @@ class TranslationModule(lightning.LightningModule):
         """
         loss, nll, count = self.loss(batch)
         self.tokens_in_update += count
-        self.log("train/loss", loss.detach() / max(1, count), prog_bar=True, batch_size=count)
-        self.log("train/nll", nll.detach() / max(1, count), batch_size=count)
-        padding = (batch.src == self.config.pad_id).sum() + batch.tgt_out.numel() - count
+        self.log("train/loss", loss.detach() / count, batch_size=count)
+        self.log("train/nll", nll.detach() / count, batch_size=count)
+        real = (batch.src != self.config.pad_id).sum() + count
         positions = batch.src.numel() + batch.tgt_out.numel()
-        self.log("train/padding_share", padding / positions, batch_size=count)
+        self.log("train/padding_share", 1 - real / positions, batch_size=count)
         return loss * self.trainer.accumulate_grad_batches  # Lightning divides by it
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         for gradient in gradients:
-            gradient.div_(max(1, self.tokens_in_update))
+            gradient.div_(self.tokens_in_update)
         self.tokens_in_update = 0
+        settings = self.hparams
         for group in optimizer.param_groups:
+            peak = settings.muon_learning_rate if group["muon"] else settings.peak_learning_rate
             group["lr"] = learning_rate(
                 self.global_step,
-                peak=self.muon_learning_rate if group.get("muon") else self.peak_learning_rate,
-                warmup_steps=self.warmup_steps,
+                peak=peak,
+                warmup_steps=settings.warmup_steps,
                 total_steps=self.trainer.estimated_stepping_batches,
             )
-        self.log("train/learning_rate", group["lr"], prog_bar=True, batch_size=1)  # AdamW's
+        self.log("train/learning_rate", group["lr"], batch_size=1)  # AdamW's
         norm = torch.nn.utils.get_total_norm(gradients)
         self.log("train/gradient_norm", norm, batch_size=1)  # before clipping
         looked_at = (self.global_step + 1) % max(1, self.trainer.log_every_n_steps) == 0
@@ -186,8 +169,6 @@ class TranslationModule(lightning.LightningModule):
             self._require_finite("gradient norm", float(norm))
 
     def on_train_batch_end(self, outputs: object, batch: Batch, batch_idx: int) -> None:
-        self.epochs_done = self.current_epoch + self.trainer.is_last_batch
-        self.batches_done = batch_idx + 1
         # Stopped in this way, a run that ends inside an epoch is validated and saved, too.
         if self.global_step == self.trainer.max_steps:
             self.trainer.should_stop = True
@@ -197,43 +178,30 @@ class TranslationModule(lightning.LightningModule):
         if not math.isfinite(value):
             raise UserError(
                 f"training diverged: {name} {value} after {self.global_step} updates; lower "
-                f"--model.peak_learning_rate (now {self.peak_learning_rate:g}) or raise "
-                f"--model.warmup_steps (now {self.warmup_steps})"
+                f"--model.peak_learning_rate (now {self.hparams.peak_learning_rate:g}) or raise "
+                f"--model.warmup_steps (now {self.hparams.warmup_steps})"
             )
 
     # Validation
 
-    def on_validation_start(self) -> None:
-        self._val_losses.clear()
-
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        self._val_losses.append(self.loss(batch))
+        """Log means; Lightning weights them with the number of tokens, `batch_size`."""
+        loss, nll, count = self.loss(batch)
+        self.log("val/loss", loss / count, batch_size=count)
+        self.log("val/nll", nll / count, batch_size=count)
 
     def on_validation_epoch_end(self) -> None:
-        """Divide total by total, so that the batch size of validation does not matter."""
-        count = max(1, sum(part.count for part in self._val_losses))
-        nll = float(sum(part.nll for part in self._val_losses)) / count
-        loss = float(sum(part.loss for part in self._val_losses)) / count
+        metrics = self.trainer.callback_metrics
         if self.trainer.state.fn == "fit":
-            self._require_finite("validation loss", loss)
-        self.log("val/loss", loss, batch_size=count)
-        self.log("val/nll", nll, batch_size=count)
-        self.log("val/perplexity", math.exp(min(nll, 700.0)), batch_size=count)
+            self._require_finite("validation loss", float(metrics["val/loss"]))
+        self.log("val/perplexity", metrics["val/nll"].exp(), batch_size=1)
 
     # Checkpoints
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add what decoding needs (settings, tokenizer), and what resuming needs."""
-        rewind_loops(checkpoint["loops"])
+        checkpoint["training"] = rewind_loops(checkpoint["loops"])
         checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
-        checkpoint["training"] = {
-            "epochs": self.epochs_done,
-            "batches": self.batches_done,
-            "updates": self.global_step,
-            "optimizer": self.optimizer,
-        }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.epochs_done = checkpoint["training"]["epochs"]
-        self.batches_done = checkpoint["training"]["batches"]
-        self.trainer.datamodule.batches_done = self.batches_done
+        self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]

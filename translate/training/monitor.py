@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
 import torch
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import TensorBoardLogger
 from torch import Tensor
 from torch.nn.utils import get_total_norm
 
 from translate.insight.health import Health
-from translate.insight.measure import Inspection, inspect, parameters_by_module, update_ratios
-from translate.training.batching import collate
-from translate.training.charts import charts, inspection_scalars
-from translate.training.checkpoints import SaveCheckpoints
+from translate.insight.measure import inspect, parameters_by_module, update_ratios
+from translate.training.batching import collate, spread
+from translate.training.callbacks import SaveCheckpoints
+from translate.training.charts import CHARTS, inspection_scalars
+from translate.training.logger import show_text, tensorboard_writer
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ class Monitor(Callback):
         if sentences < 0 or sentences == 1:
             raise ValueError(f"sentences must be 0, or 2 or more to compare, not {sentences}")
         self.sentences = sentences
-        self._health: Health | None = None  # set when training starts
+        self._health: Health  # set when training starts
         self._resumed_state: dict[str, Any] = {}
         self._weights: dict[str, list[Tensor]] = {}  # before the update, by part
         self._gradient_norms: dict[str, float] = {}  # by part
@@ -47,15 +48,17 @@ class Monitor(Callback):
     def on_train_start(self, trainer, pl_module) -> None:
         # Not in on_fit_start: counting the updates there would draw batches before a resume.
         self._health = Health(
-            len(pl_module.tokenizer), pl_module.warmup_steps, trainer.estimated_stepping_batches
+            len(pl_module.tokenizer),
+            pl_module.hparams.warmup_steps,
+            trainer.estimated_stepping_batches,
         )
         self._health.load_state_dict(self._resumed_state)
-        if self.sentences and (writer := _writer(trainer)):
-            writer.add_custom_scalars(charts(pl_module.model))
+        if self.sentences and (writer := tensorboard_writer(trainer)):
+            writer.add_custom_scalars(CHARTS)
 
     def state_dict(self) -> dict[str, Any]:
         """A resumed run does not repeat warnings, and compares with the same best values."""
-        return self._health.state_dict() if self._health else {}
+        return self._health.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._resumed_state = state_dict
@@ -66,11 +69,10 @@ class Monitor(Callback):
         every = trainer.log_every_n_steps
         if not self.sentences or not every or (trainer.global_step + 1) % every:
             return
-        tokens = max(1, pl_module.tokens_in_update)
-        self._gradient_norms = {}
         for part, parameters in parameters_by_module(pl_module.model).items():
             gradients = [each.grad for each in parameters if each.grad is not None]
-            self._gradient_norms[part] = get_total_norm(gradients).item() / tokens
+            norm = get_total_norm(gradients).item() / pl_module.tokens_in_update
+            self._gradient_norms[part] = norm
             self._weights[part] = [each.detach().clone() for each in parameters]
 
     @torch.no_grad()
@@ -79,20 +81,22 @@ class Monitor(Callback):
             return
         ratios = update_ratios(self._weights, parameters_by_module(pl_module.model))
         self._weights = {}
-        if trainer.logger is not None:
-            norms = {f"gradient/norm/{part}": x for part, x in self._gradient_norms.items()}
-            moved = {f"update/ratio/{part}": x for part, x in ratios.items()}
-            trainer.logger.log_metrics({**norms, **moved}, step=trainer.global_step)
+        for part, ratio in ratios.items():
+            self.log(f"gradient/norm/{part}", self._gradient_norms[part], batch_size=1)
+            self.log(f"update/ratio/{part}", ratio, batch_size=1)
         nll = float(trainer.callback_metrics["train/nll"])
         self._losses.append(nll)
-        total = sum(each**2 for each in self._gradient_norms.values()) ** 0.5
+        total = math.hypot(*self._gradient_norms.values())
         step = trainer.global_step
         self._warn(trainer, self._health.step(step, nll=nll, gradient_norm=total, updates=ratios))
 
     def on_validation_end(self, trainer, pl_module) -> None:
         if not self.sentences or trainer.state.fn != "fit" or trainer.sanity_checking:
             return
-        found = self._inspect(trainer, pl_module)
+        batch = collate(
+            spread(trainer.datamodule.valid_examples, self.sentences), pl_module.tokenizer
+        )
+        found = inspect(pl_module.model, *(tensor.to(pl_module.device) for tensor in batch))
         metrics, step = trainer.callback_metrics, trainer.global_step
         if trainer.logger is not None:
             trainer.logger.log_metrics(inspection_scalars(found), step=step)
@@ -101,18 +105,14 @@ class Monitor(Callback):
             train_nll, val_nll = fmean(self._losses), float(metrics["val/nll"])
             self._warn(trainer, self._health.validation(train_nll=train_nll, val_nll=val_nll))
             self._losses.clear()
-        shares = self._health.translations(
-            step,
-            repeats_itself=float(metrics["val/repeats_itself"]),
-            copied_source=float(metrics["val/copied_source"]),
-            limit_reached=float(metrics["val/limit_reached"]),
-        )
-        self._warn(trainer, shares)
+        faults = ("repeats_itself", "copied_source", "limit_reached")
+        shares = {name: float(metrics[f"val/{name}"]) for name in faults}
+        self._warn(trainer, self._health.translations(step, **shares))
 
     def on_fit_end(self, trainer, pl_module) -> None:
         """Log the settings with the best BLEU, to compare runs, and pieces for the projector."""
-        writer = _writer(trainer)
-        if not self.sentences or writer is None or trainer.fast_dev_run:
+        writer = tensorboard_writer(trainer)
+        if not self.sentences or writer is None:
             return
         for saving in trainer.checkpoint_callbacks:
             if isinstance(saving, SaveCheckpoints) and saving.best_score is not None:
@@ -126,22 +126,8 @@ class Monitor(Callback):
             global_step=trainer.global_step,
         )
 
-    def _inspect(self, trainer, pl_module) -> Inspection:
-        examples = trainer.datamodule.valid_examples
-        count = min(self.sentences, len(examples))
-        chosen = [examples[i * len(examples) // count] for i in range(count)]
-        ids = pl_module.tokenizer
-        batch = collate(chosen, pad_id=ids.pad_id, bos_id=ids.bos_id, eos_id=ids.eos_id)
-        tensors = (batch.src, batch.tgt_in, batch.tgt_out)
-        return inspect(pl_module.model, *(each.to(pl_module.device) for each in tensors))
-
     def _warn(self, trainer, lines: Iterable[str]) -> None:
         for line in lines:
             text = f"health: step {trainer.global_step}: {line}"
             logger.warning(text)
-            if writer := _writer(trainer):
-                writer.add_text("health", f"    {text}", trainer.global_step)
-
-
-def _writer(trainer) -> Any:
-    return trainer.logger.experiment if isinstance(trainer.logger, TensorBoardLogger) else None
+            show_text(trainer, "health", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 # iterations; larger ones then stay between about 0.7 and 1.2, which is close enough to 1.
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _ITERATIONS = 5
+_MOMENTUM = 0.95
 
 
 def build_optimizer(
@@ -62,12 +63,6 @@ class MuonAdamW(torch.optim.AdamW):
     that few tokens ask for. Its `lr` is the length of that step, so it is far larger than AdamW's.
     """
 
-    def __init__(
-        self, groups: Iterable[dict[str, Any]], *, momentum: float = 0.95, **adamw: Any
-    ) -> None:
-        super().__init__(groups, **adamw)
-        self.momentum = momentum
-
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Make one update; Lightning's `closure` computes the gradients."""
@@ -99,5 +94,5 @@ class MuonAdamW(torch.optim.AdamW):
         if not state:
             state["step"] = torch.zeros(())  # AdamW looks for it when a state is loaded
             state["momentum"] = torch.zeros_like(matrix)
-        momentum = state["momentum"].mul_(self.momentum).add_(matrix.grad)
-        return matrix.grad.add(momentum, alpha=self.momentum)
+        momentum = state["momentum"].mul_(_MOMENTUM).add_(matrix.grad)
+        return matrix.grad.add(momentum, alpha=_MOMENTUM)

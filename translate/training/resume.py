@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.pytorch import Trainer
 
 from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint, version_number
 from translate.errors import UsageError, UserError
 
 
-def rewind_loops(loops: dict[str, Any]) -> None:
+def rewind_loops(loops: dict[str, Any]) -> dict[str, int]:
     """Set the state of Lightning's loops in a checkpoint to one that it resumes exactly.
 
     That is the state in which a validation saves: some batches are done, and their epoch has not
@@ -22,13 +23,18 @@ def rewind_loops(loops: dict[str, Any]) -> None:
 
     `checkpoint["loops"]` is not documented; these are its names in lightning 2.6. If they change,
     the tests in tests/training/test_resume.py fail.
+
+    Returns:
+        How many epochs are complete, and how many batches of the latest epoch are done.
     """
     state = loops["fit_loop"]
+    progress = state["epoch_loop.batch_progress"]
     for scope in ("total", "current"):
-        epoch = state["epoch_progress"][scope]
+        epoch, batch = state["epoch_progress"][scope], progress[scope]
         epoch["processed"] = epoch["completed"] = epoch["started"] - 1
-        batch = state["epoch_loop.batch_progress"][scope]
         batch["ready"] = batch["started"] = batch["completed"] = batch["processed"]
+    epochs = state["epoch_progress"]["current"]["completed"] + progress["is_last_batch"]
+    return {"epochs": epochs, "batches": progress["current"]["processed"]}
 
 
 @dataclass(frozen=True)
@@ -56,11 +62,17 @@ class Resumed:
                 f"{path}: this checkpoint can translate but not be resumed: it holds weights "
                 "only, or an older version wrote it"
             )
-        done = checkpoint["training"]
-        return cls(path, trained, done["epochs"], done["updates"], done["optimizer"])
+        optimizer = checkpoint["hyper_parameters"]["optimizer"]
+        epochs, updates = checkpoint["training"]["epochs"], checkpoint["global_step"]
+        return cls(path, trained, epochs, updates, optimizer)
 
-    def check_model(self, settings: Mapping[str, Any]) -> None:
-        """Raise UsageError unless the settings describe the model in the checkpoint."""
+    def check(self, settings: Mapping[str, Any], trainer: Trainer) -> None:
+        """Check that `settings` describe the same model and that `trainer` has something to do.
+
+        Raises:
+            UsageError: another model.
+            UserError: the run has already reached a limit.
+        """
         stored = {**asdict(self.trained.model.config), "optimizer": self.optimizer}
         changed = [
             f"{key} is {stored[key]} in the checkpoint, {value} in the config"
@@ -69,27 +81,20 @@ class Resumed:
         ]
         if changed:
             raise UsageError(f"{self.path}: another model: {'; '.join(changed)}")
-
-    def check_left(self, max_epochs: int | None, max_steps: int) -> None:
-        """Raise UserError if the run has already reached a limit (-1: no limit)."""
-        limits = []
-        if max_epochs not in (None, -1) and self.epochs >= max_epochs:
-            limits.append(f"max_epochs {max_epochs}")
-        if max_steps != -1 and self.updates >= max_steps:
-            limits.append(f"max_steps {max_steps}")
-        if limits:
+        done = {"max_epochs": self.epochs, "max_steps": self.updates}
+        limits = {name: getattr(trainer, name) for name in done}  # -1: no limit
+        reached = [name for name in done if -1 < limits[name] <= done[name]]
+        if reached:
+            allowed = " and ".join(f"{name} {limits[name]}" for name in reached)
             raise UserError(
                 f"{self.path}: nothing left to train: {self.epochs} epochs and {self.updates} "
-                f"updates are done, and {' and '.join(limits)} allow no more; "
-                f"raise --trainer.{limits[0].split()[0]}"
+                f"updates are done, and {allowed} allow no more; raise --trainer.{reached[0]}"
             )
 
 
 def _last_checkpoint(given: Path) -> Path:
     """Prefer the last state of the newest run to the best one."""
-    if given.is_file():
-        return given
-    last = [given / "last.ckpt", given / "checkpoints" / "last.ckpt"]
     versions = sorted(given.glob("version_*"), key=version_number, reverse=True)
-    last += [version / "checkpoints" / "last.ckpt" for version in versions]
-    return next((path for path in last if path.is_file()), None) or find_model(given)
+    folders = [given, *(folder / "checkpoints" for folder in (given, *versions))]
+    candidates = [given, *(folder / "last.ckpt" for folder in folders)]
+    return next((path for path in candidates if path.is_file()), None) or find_model(given)

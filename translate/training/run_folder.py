@@ -57,11 +57,11 @@ class RunFolder:
         """Create the folder and write the config; a resumed run keeps the earlier configs."""
         try:
             self.path.mkdir(parents=True, exist_ok=self.resumed)
+        except FileExistsError:
+            raise UserError(
+                f"another run has just created {self.path}: start this one again"
+            ) from None
         except OSError as error:
-            if isinstance(error, FileExistsError) and self.path.is_dir():
-                raise UserError(
-                    f"another run has just created {self.path}: start this one again"
-                ) from None
             raise UserError(f"cannot write the run folder {self.path}: {error.strerror}") from None
         count = len(list(self.path.glob("config*.yaml")))
         name = f"config_resumed_{count}.yaml" if count else "config.yaml"

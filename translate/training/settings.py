@@ -1,22 +1,64 @@
-"""Checks of settings that neither the parser nor Lightning makes, or that Lightning makes late."""
+"""Settings of the commands, and checks that neither the parser nor Lightning makes in time."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
 from lightning.pytorch import Trainer
 
-from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
+from translate.decoding.scoring import LENGTH_PENALTY
 from translate.errors import UsageError
 
 
-def check_search(beam: int, length_penalty: float) -> list[str]:
-    """Return what is wrong with the search settings of `test`, one message per fault."""
+@dataclass
+class CommandSettings:
+    """Settings of a command.
+
+    Args:
+        seed_everything: seed of all random numbers; true draws one, false sets none.
+        name: folder in `runs`; by default the name of the config file.
+        runs: folder of all runs.
+        ckpt_path: checkpoint, a file or a run folder: the one to resume, or the model to use.
+        beam: beam width of `test`; 1 leaves only greedy search.
+        length_penalty: of beam search in `test`: log probability / pieces ** length_penalty.
+    """
+
+    seed_everything: bool | int = 1
+    name: str | None = None
+    runs: Path = Path("runs")
+    ckpt_path: str | None = None
+    beam: int = 5
+    length_penalty: float = LENGTH_PENALTY
+
+
+@dataclass
+class TestSettings(CommandSettings):
+    """Settings of `test`.
+
+    Args:
+        input: sentences to translate instead of data.test.
+        reference: their translations, line by line.
+    """
+
+    input: Path | None = None
+    reference: Path | None = None
+
+
+def out_of_range(
+    settings: Mapping[str, float],
+    lowest: Mapping[str, float],
+    highest: Mapping[str, float] | None = None,
+) -> list[str]:
+    """Return a message for each of `settings` that is below its lowest or above its highest."""
     faults = []
-    if not 1 <= beam <= MAX_BEAM:
-        faults.append(f"beam must be from 1 to {MAX_BEAM:,}, not {beam}")
-    if not 0 <= length_penalty <= MAX_LENGTH_PENALTY:
-        faults.append(
-            f"length_penalty must be from 0 to {MAX_LENGTH_PENALTY}, not {length_penalty}"
-        )
+    for name, low in lowest.items():
+        high = (highest or {}).get(name, math.inf)
+        if not low <= settings[name] <= high:
+            rule = f"{low} or more" if high == math.inf else f"from {low} to {high:,}"
+            faults.append(f"{name} must be {rule}, not {settings[name]}")
     return faults
 
 
@@ -26,19 +68,18 @@ def check_trainer(trainer: Trainer, batches: int | None = None) -> None:
     Raises:
         UsageError: with all faults.
     """
-    faults = []
+    faults = [
+        f"nothing to train: trainer.{limit} is 0"
+        for limit in ("max_epochs", "max_steps", "limit_train_batches")
+        if getattr(trainer, limit) == 0
+    ]
     if trainer.world_size > 1:
         faults.append(
             f"training runs on one device, not {trainer.world_size}: set --trainer.devices 1"
         )
-    limits = {
-        "max_epochs": trainer.max_epochs,
-        "max_steps": trainer.max_steps,
-        "limit_train_batches": trainer.limit_train_batches,
-    }
-    faults += [f"nothing to train: trainer.{key} is 0" for key, x in limits.items() if x == 0]
-    interval, every = trainer.val_check_interval, trainer.check_val_every_n_epoch
-    if batches and isinstance(interval, int) and every is not None and interval > batches:
+    interval = trainer.val_check_interval
+    in_epoch = trainer.check_val_every_n_epoch is not None
+    if batches and in_epoch and isinstance(interval, int) and interval > batches:
         faults.append(
             f"trainer.val_check_interval is {interval} batches, but an epoch has {batches}: "
             "set trainer.check_val_every_n_epoch to null to count across epochs"

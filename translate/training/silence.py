@@ -10,8 +10,6 @@ _IGNORED = (
     ".*smaller than the logging interval.*",  # `TranslationModule.on_train_start` lowers it
     ".*dataloader is not resumable.*",  # `TranslationData.train_dataloader` skips batches
     ".*exists and is not empty.*",  # a resumed run continues in its own folder
-    ".*instantiate_classes.*was deprecated.*",  # called by Lightning
-    ".*JsonargparseDeprecationWarning.*",
     ".*LeafSpec.*is deprecated.*",
 )
 

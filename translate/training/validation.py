@@ -6,15 +6,14 @@ import logging
 from collections.abc import Sequence
 
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import TensorBoardLogger
 
 from translate.decoding.translator import Translator
 from translate.evaluation.evaluate import evaluate
-from translate.evaluation.scores import Scores
 from translate.insight.attention import attention_maps
 from translate.insight.plots import attention_heatmap, pixels
-from translate.text.corpus import Pair
 from translate.text.normalize import normalize
+from translate.training.batching import spread
+from translate.training.logger import show_text, tensorboard_writer
 
 logger = logging.getLogger(__name__)
 
@@ -47,51 +46,35 @@ class TranslateValidation(Callback):
         translator = Translator(pl_module.model, pl_module.tokenizer)
         result = evaluate(translator, pairs)
         scores = result.scores
-        pl_module.log("val/bleu", scores.bleu, prog_bar=True, batch_size=scores.sentences)
-        pl_module.log("val/chrf", scores.chrf, batch_size=scores.sentences)
-        pl_module.log("val/exact_match", scores.exact_share, batch_size=scores.sentences)
-        for name, count in result.counts.items():
-            pl_module.log(f"val/{name}", count / scores.sentences, batch_size=scores.sentences)
-        blocks = ["\n".join([_heading(trainer, scores), *result.notes])]
-        text = "\n\n".join(blocks + self._samples(pairs, result.outputs))
+        values = {"bleu": scores.bleu, "chrf": scores.chrf, "exact_match": scores.exact_share}
+        values |= {name: count / scores.sentences for name, count in result.counts.items()}
+        for name, value in values.items():
+            pl_module.log(f"val/{name}", value, batch_size=scores.sentences)
+        step = f"step {trainer.global_step}: " if trainer.state.fn == "fit" else ""
+        heading = (
+            f"{step}BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
+            f"exactly right {scores.exact} of {scores.sentences}"
+        )
+        blocks = ["\n".join([heading, *result.notes])]
+        for pair, output in spread(list(zip(pairs, result.outputs, strict=True)), self.samples):
+            source, reference = map(normalize, pair)  # one line, whatever the file contains
+            blocks.append(f"source     {source}\noutput     {output}\nreference  {reference}")
+        text = "\n\n".join(blocks)
         logger.info("%s\n", text)
-        if isinstance(trainer.logger, TensorBoardLogger):
-            # Indented by four spaces it is a code block: nothing in a sentence becomes markup.
-            code = "\n".join(f"    {line}" for line in text.split("\n"))
-            trainer.logger.experiment.add_text("translations", code, trainer.global_step)
-            if self.heatmaps:
-                self._draw(trainer, pl_module, translator)
-
-    def _samples(self, pairs: Sequence[Pair], outputs: Sequence[str]) -> list[str]:
-        count = min(self.samples, len(pairs))
-        chosen = [i * len(pairs) // count for i in range(count)]
-        return [
-            f"source     {normalize(pairs[i].source)}\n"  # one line, whatever the file contains
-            f"output     {outputs[i]}\n"
-            f"reference  {normalize(pairs[i].target)}"
-            for i in chosen
-        ]
+        show_text(trainer, "translations", text)
+        if self.heatmaps and tensorboard_writer(trainer):
+            self._draw(trainer, pl_module, translator)
 
     def _draw(self, trainer, pl_module, translator: Translator) -> None:
         translations = translator.translate_detailed(self.heatmaps)
-        for number, (sentence, translation) in enumerate(
-            zip(self.heatmaps, translations, strict=True), 1
-        ):
+        for number, translation in enumerate(translations):
+            sentence = self.heatmaps[number]
             source = pl_module.tokenizer.encode(sentence)
             maps = attention_maps(pl_module.model, pl_module.tokenizer, source, translation.ids)
             title = f"{sentence} (step {trainer.global_step})"
-            figure = attention_heatmap(maps, title, scale=False)
-            trainer.logger.experiment.add_image(
-                f"translation/cross_attention_{number}",
-                pixels(figure),
+            tensorboard_writer(trainer).add_image(
+                f"translation/cross_attention_{number + 1}",
+                pixels(attention_heatmap(maps, title, scale=False)),
                 trainer.global_step,
                 dataformats="HWC",
             )
-
-
-def _heading(trainer, scores: Scores) -> str:
-    step = f"step {trainer.global_step}: " if trainer.state.fn == "fit" else ""
-    return (
-        f"{step}BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}, "
-        f"exactly right {scores.exact} of {scores.sentences}"
-    )
