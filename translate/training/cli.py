@@ -11,10 +11,11 @@ import time
 from argparse import ArgumentError
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from jsonargparse import ActionConfigFile, Namespace
-from lightning import Trainer, seed_everything
-from lightning.pytorch.cli import LightningArgumentParser
+from jsonargparse import Namespace
+from lightning import Trainer
+from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
@@ -37,8 +38,15 @@ from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
 
+# Callbacks with a section of settings.
+CALLBACKS = {
+    "early_stopping": EarlyStoppingAboveZero,
+    "translations": TranslateValidation,
+    "monitor": Monitor,
+}
 
-class TranslationCLI:
+
+class TranslationCLI(LightningCLI):
     """A command with its settings, its model and data and, once it runs, its Trainer.
 
     The constructor parses and checks the settings. `fit`, `validate` and `test` do the work and
@@ -53,6 +61,8 @@ class TranslationCLI:
         UsageError: with everything that is wrong, in one line.
     """
 
+    trainer: Trainer
+
     def __init__(
         self,
         command: str,
@@ -60,28 +70,58 @@ class TranslationCLI:
         module_class: type[TranslationModule] = TranslationModule,
     ) -> None:
         silence_lightning()
-        sections = {
-            "model": module_class,
-            "data": TranslationData,
-            "early_stopping": EarlyStoppingAboveZero,
-            "translations": TranslateValidation,
-            "monitor": Monitor,
-        }
-        self.parser = _parser(command, sections)
-        self.config = config = _parse(self.parser, args)
-        if (seed := config.seed_everything) is not False:
-            config.seed_everything = seed_everything(None if seed is True else seed, workers=True)
+        self.command = command
+        super().__init__(
+            module_class,
+            TranslationData,
+            args=args,
+            run=False,
+            save_config_callback=None,  # `fit` saves the settings in the run folder
+            seed_everything_default=1,
+            auto_configure_optimizers=False,
+            load_from_checkpoint_support=False,
+            trainer_defaults={
+                "max_epochs": 50,  # early stopping ends most runs before
+                "devices": 1,
+                "log_every_n_steps": 10,
+                "num_sanity_val_steps": 0,
+                "enable_model_summary": False,
+                "gradient_clip_val": 1.0,
+            },
+            parser_kwargs={
+                "prog": f"translate {command}",
+                "description": "All settings can stand in a config file (--config).",
+                "exit_on_error": False,
+                "allow_abbrev": False,
+            },
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Add the settings of the command and of our callbacks."""
+        parser.add_class_arguments(TestSettings if self.command == "test" else CommandSettings)
+        for name, callback in CALLBACKS.items():
+            parser.add_lightning_class_args(callback, name)
+        parser.link_arguments("model.max_length", "data.max_length")
+        # Absolute, so that a printed config means the same everywhere.
+        parser.set_defaults({"runs": Path("runs").absolute()})
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        """Parse the command line and its config files."""
+        self.config = _parse(parser, args)
+
+    def instantiate_classes(self) -> None:
+        """Build model, data and callbacks, or report all contradictions in one message."""
         highest = {"beam": MAX_BEAM, "length_penalty": MAX_LENGTH_PENALTY}
-        parts, faults = [], out_of_range(vars(config), {"beam": 1, "length_penalty": 0}, highest)
-        for name in sections:
+        faults = out_of_range(vars(self.config), {"beam": 1, "length_penalty": 0}, highest)
+        parts = []
+        for name in ("model", "data", *CALLBACKS):
             try:
-                parts.append(self.parser.instantiate(Namespace({name: config[name]}))[name])
+                parts.append(self.parser.instantiate(Namespace({name: self.config[name]}))[name])
             except ValueError as error:
                 faults.append(str(error))
         if faults:
             raise UsageError("; ".join(faults))
         self.model, self.datamodule, *self.callbacks = parts
-        self.trainer: Trainer
 
     def fit(self) -> list[str]:
         """Train. Everything that can be refused is refused before a folder is made.
@@ -212,34 +252,6 @@ class TranslationCLI:
                 }
             )
         return lines
-
-
-def _parser(command: str, sections: dict[str, type]) -> LightningArgumentParser:
-    """Return the parser of all settings: of the command, the Trainer, and each of `sections`."""
-    parser = LightningArgumentParser(
-        prog=f"translate {command}",
-        description="All settings can stand in a config file (--config).",
-        exit_on_error=False,
-        allow_abbrev=False,
-    )
-    parser.add_argument("-c", "--config", action=ActionConfigFile, help="YAML file of settings")
-    parser.add_class_arguments(TestSettings if command == "test" else CommandSettings)
-    parser.add_lightning_class_args(Trainer, "trainer")
-    for name, section in sections.items():
-        parser.add_lightning_class_args(section, name)
-    parser.link_arguments("model.max_length", "data.max_length")
-    parser.set_defaults(
-        {
-            "runs": Path("runs").absolute(),  # so that a printed config means the same everywhere
-            "trainer.max_epochs": 50,  # early stopping ends most runs before
-            "trainer.devices": 1,
-            "trainer.log_every_n_steps": 10,
-            "trainer.num_sanity_val_steps": 0,
-            "trainer.enable_model_summary": False,
-            "trainer.gradient_clip_val": 1.0,
-        }
-    )
-    return parser
 
 
 def _parse(parser: LightningArgumentParser, args: list[str]) -> Namespace:

@@ -18,7 +18,6 @@ class CommandSettings:
     """Settings of a command.
 
     Args:
-        seed_everything: seed of all random numbers; true draws one, false sets none.
         name: folder in `runs`; by default the name of the config file.
         runs: folder of all runs.
         ckpt_path: checkpoint, a file or a run folder: the one to resume, or the model to use.
@@ -26,7 +25,6 @@ class CommandSettings:
         length_penalty: of beam search in `test`: log probability / pieces ** length_penalty.
     """
 
-    seed_everything: bool | int = 1
     name: str | None = None
     runs: Path = Path("runs")
     ckpt_path: str | None = None
