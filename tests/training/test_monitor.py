@@ -16,14 +16,14 @@ PARTS = ("embedding", "encoder", "decoder")
 KINDS = ("encoder_1", "decoder_1", "cross_1")
 AT_VALIDATION = {
     *(
-        f"attention/{name}/{kind}"
+        f"watch_attention/{name}/{kind}"
         for name in ("max_score", "entropy", "relative_entropy", "boundary_weight")
         for kind in KINDS
     ),
-    *("residual/rms/encoder_1", "residual/rms/decoder_1"),
-    *("source/nll/right", "source/nll/wrong"),
+    *("watch_residual/rms/encoder_1", "watch_residual/rms/decoder_1"),
+    *("watch_source/nll/right", "watch_source/nll/wrong"),
 }
-AT_STEPS = {f"{name}/{part}" for name in ("gradient/norm", "update/ratio") for part in PARTS}
+AT_STEPS = {f"{name}/{part}" for name in ("watch_gradient/norm", "watch_update/ratio") for part in PARTS}
 
 
 def test_every_figure_is_there_at_its_steps(finished):
@@ -37,17 +37,17 @@ def test_every_figure_is_there_at_its_steps(finished):
 
 def test_the_figures_are_what_they_say(finished):
     for kind in KINDS:
-        for _, entropy in finished.curve(f"attention/relative_entropy/{kind}"):
+        for _, entropy in finished.curve(f"watch_attention/relative_entropy/{kind}"):
             assert 0 < entropy <= 1.0001
-        for _, share in finished.curve(f"attention/boundary_weight/{kind}"):
+        for _, share in finished.curve(f"watch_attention/boundary_weight/{kind}"):
             assert 0 < share < 1
-    parts = [finished.curve(f"gradient/norm/{part}") for part in PARTS]
+    parts = [finished.curve(f"watch_gradient/norm/{part}") for part in PARTS]
     whole = finished.curve("train/gradient_norm")
     for (_, expected), *norms in zip(whole, *parts, strict=True):
         assert sum(norm**2 for _, norm in norms) ** 0.5 == pytest.approx(expected, rel=1e-3)
     for part in PARTS:
         # The rate begins at half of the peak 2e-3 and falls; Adam's steps are about as large.
-        assert all(1e-7 < ratio < 0.5 for _, ratio in finished.curve(f"update/ratio/{part}"))
+        assert all(1e-7 < ratio < 0.5 for _, ratio in finished.curve(f"watch_update/ratio/{part}"))
 
 
 def test_loss_of_training_and_validation_stand_in_one_chart(finished):
@@ -139,13 +139,13 @@ def recorded(run, settings, monkeypatch):
 def test_alarms_are_computed_from_what_is_logged(recorded):
     outcome, calls = recorded
     nll, norm = outcome.curve("train/nll"), outcome.curve("train/gradient_norm")
-    ratios = {part: outcome.curve(f"update/ratio/{part}") for part in PARTS}
+    ratios = {part: outcome.curve(f"watch_update/ratio/{part}") for part in PARTS}
     for i, (step, train_nll, gradient_norm, updates) in enumerate(calls["step"]):
         assert (step, train_nll) == pytest.approx(nll[i])
         assert gradient_norm == pytest.approx(norm[i][1], rel=1e-3)
         assert updates == pytest.approx({part: ratios[part][i][1] for part in PARTS})
     assert len(calls["step"]) == 8
-    assert calls["inspection"] == [pytest.approx(x) for x in outcome.curve("source/nll/right")]
+    assert calls["inspection"] == [pytest.approx(x) for x in outcome.curve("watch_source/nll/right")]
     means = [fmean(value for _, value in nll[i : i + 4]) for i in (0, 4)]
     for i, (train_nll, val_nll) in enumerate(calls["validation"]):
         assert train_nll == pytest.approx(means[i])
@@ -187,8 +187,8 @@ def test_a_single_pair_to_validate_on_has_no_wrong_source(run, settings):
     outcome = run("fit", settings)
     assert outcome.code == 0, outcome.err
     scalars = outcome.events().Tags()["scalars"]
-    assert "source/nll/right" in scalars
-    assert "source/nll/wrong" not in scalars
+    assert "watch_source/nll/right" in scalars
+    assert "watch_source/nll/wrong" not in scalars
 
 
 def test_a_sanity_check_and_no_logged_steps_are_no_trouble(run, settings):

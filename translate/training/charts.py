@@ -1,6 +1,7 @@
 """Names of what the monitor logs, and TensorBoard charts that combine several curves.
 
-Tags read "what/measure/where". TensorBoard makes one group of all tags with the same first word.
+Tags read "watch_what/measure/where". TensorBoard makes one group of all tags with the same first
+word and sorts the groups: "watch" comes after "train" and "val", which are what to look at first.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from translate.insight.measure import KINDS, AttentionStatistics, Inspection
 def inspection_scalars(found: Inspection) -> dict[str, float]:
     """Return what one inspection measured, by tag."""
     scalars = {
-        f"attention/{name}/{kind}_{layer + 1}": value
+        f"watch_attention/{name}/{kind}_{layer + 1}": value
         for (kind, layer), figures in found.attention.items()
         for name, value in figures._asdict().items()
     }
     for (part, layer), value in found.residual_rms.items():
-        scalars[f"residual/rms/{part}_{layer + 1}"] = value
-    scalars["source/nll/right"] = found.nll
+        scalars[f"watch_residual/rms/{part}_{layer + 1}"] = value
+    scalars["watch_source/nll/right"] = found.nll
     if found.nll_wrong_source is not None:
-        scalars["source/nll/wrong"] = found.nll_wrong_source
+        scalars["watch_source/nll/wrong"] = found.nll_wrong_source
     return scalars
 
 
@@ -32,18 +33,18 @@ def _chart(*tags: str) -> list:
 CHARTS = {
     "loss": {
         "training and validation loss": _chart("train/nll", "val/nll"),
-        "loss with the right and with the wrong source": _chart("source/nll/.*"),
+        "loss with the right and with the wrong source": _chart("watch_source/nll/.*"),
     },
     "optimisation": {
-        "gradient norm": _chart("gradient/norm/.*"),
-        "size of an update / size of the weights": _chart("update/ratio/.*"),
+        "gradient norm": _chart("watch_gradient/norm/.*"),
+        "size of an update / size of the weights": _chart("watch_update/ratio/.*"),
     },
     "residual stream": {
-        f"RMS after each {kind} layer": _chart(rf"residual/rms/{kind}_\d+")
+        f"RMS after each {kind} layer": _chart(rf"watch_residual/rms/{kind}_\d+")
         for kind in ("encoder", "decoder")
     },
     "attention": {
-        f"{name.replace('_', ' ')}, {kind} attention": _chart(rf"attention/{name}/{kind}_\d+")
+        f"{name.replace('_', ' ')}, {kind} attention": _chart(rf"watch_attention/{name}/{kind}_\d+")
         for name in AttentionStatistics._fields
         for kind in KINDS
     },

@@ -82,8 +82,8 @@ class Monitor(Callback):
         ratios = update_ratios(self._weights, parameters_by_module(pl_module.model))
         self._weights = {}
         for part, ratio in ratios.items():
-            self.log(f"gradient/norm/{part}", self._gradient_norms[part], batch_size=1)
-            self.log(f"update/ratio/{part}", ratio, batch_size=1)
+            self.log(f"watch_gradient/norm/{part}", self._gradient_norms[part], batch_size=1)
+            self.log(f"watch_update/ratio/{part}", ratio, batch_size=1)
         nll = float(trainer.callback_metrics["train/nll"])
         self._losses.append(nll)
         total = math.hypot(*self._gradient_norms.values())
