@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 from jsonargparse import set_dumper
@@ -22,7 +22,11 @@ _Dumper.add_implicit_resolver(
 )
 
 
-set_dumper("yaml", partial(yaml.dump, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+def _dump(data: Any) -> str:
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+set_dumper("yaml", _dump)
 
 # Paths in a config file are relative to that file, paths on the command line to the working
 # directory: jsonargparse changes to the folder of a config file while it reads it.
