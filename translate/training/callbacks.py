@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, TQDMProgressBar
 
+from translate.training.logger import tensorboard_writer
 from translate.training.settings import out_of_range
 
 ValidationMetric = Literal[
@@ -137,6 +138,12 @@ class SaveCheckpoints(Checkpoint):
         if trainer.global_step != self._updates_at_save and not trainer.fast_dev_run:
             self._updates_at_save = trainer.global_step
             _save(trainer, self.last_path)
+
+    def on_fit_end(self, trainer, pl_module) -> None:
+        """Log the settings with the best BLEU, to compare runs."""
+        if self.best_score is not None and tensorboard_writer(trainer):
+            best = {"val/best_bleu": self.best_score}
+            trainer.logger.log_hyperparams(dict(pl_module.hparams), best)
 
     def state_dict(self) -> dict[str, Any]:
         return {"best_score": self.best_score}

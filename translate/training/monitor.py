@@ -16,7 +16,6 @@ from torch.nn.utils import get_total_norm
 from translate.insight.health import Health
 from translate.insight.measure import inspect, parameters_by_module, update_ratios
 from translate.training.batching import collate, spread
-from translate.training.callbacks import SaveCheckpoints
 from translate.training.charts import CHARTS, inspection_scalars
 from translate.training.logger import show_text, tensorboard_writer
 
@@ -110,14 +109,10 @@ class Monitor(Callback):
         self._warn(trainer, self._health.translations(step, **shares))
 
     def on_fit_end(self, trainer, pl_module) -> None:
-        """Log the settings with the best BLEU, to compare runs, and pieces for the projector."""
+        """Log the embeddings of the most frequent pieces for the projector."""
         writer = tensorboard_writer(trainer)
         if not self.sentences or writer is None:
             return
-        for saving in trainer.checkpoint_callbacks:
-            if isinstance(saving, SaveCheckpoints) and saving.best_score is not None:
-                best = {"val/best_bleu": saving.best_score}
-                trainer.logger.log_hyperparams(dict(pl_module.hparams), best)
         count = min(_PROJECTED, len(pl_module.tokenizer))
         writer.add_embedding(
             pl_module.model.embedding.weight[:count].detach().cpu(),
