@@ -103,6 +103,7 @@ def test_readme_shows_the_port_and_the_tunnel_and_nothing_starts_a_server():  # 
         )
 
 
+@pytest.mark.slow
 def test_tensorboard_shows_curves_pictures_and_translations(browser, board, runs):
     assert not_shown(browser, f"{board}#timeseries", "train/loss") == []  # without scrolling
     (version,) = runs.glob("*/version_*")

@@ -23,7 +23,7 @@ VALID = {
         *("limit_reached", "copied_source", "repeats_itself"),
     )
 }
-MONITOR = ("attention", "gradient", "residual", "source", "update")
+MONITOR = ("watch_attention", "watch_gradient", "watch_residual", "watch_source", "watch_update")
 
 
 def text(outcome, tag: str = "translations/text_summary") -> str:

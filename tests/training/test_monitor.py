@@ -23,7 +23,9 @@ AT_VALIDATION = {
     *("watch_residual/rms/encoder_1", "watch_residual/rms/decoder_1"),
     *("watch_source/nll/right", "watch_source/nll/wrong"),
 }
-AT_STEPS = {f"{name}/{part}" for name in ("watch_gradient/norm", "watch_update/ratio") for part in PARTS}
+AT_STEPS = {
+    f"{name}/{part}" for name in ("watch_gradient/norm", "watch_update/ratio") for part in PARTS
+}
 
 
 def test_every_figure_is_there_at_its_steps(finished):
@@ -145,7 +147,9 @@ def test_alarms_are_computed_from_what_is_logged(recorded):
         assert gradient_norm == pytest.approx(norm[i][1], rel=1e-3)
         assert updates == pytest.approx({part: ratios[part][i][1] for part in PARTS})
     assert len(calls["step"]) == 8
-    assert calls["inspection"] == [pytest.approx(x) for x in outcome.curve("watch_source/nll/right")]
+    assert calls["inspection"] == [
+        pytest.approx(x) for x in outcome.curve("watch_source/nll/right")
+    ]
     means = [fmean(value for _, value in nll[i : i + 4]) for i in (0, 4)]
     for i, (train_nll, val_nll) in enumerate(calls["validation"]):
         assert train_nll == pytest.approx(means[i])
