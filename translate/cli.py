@@ -6,7 +6,6 @@ bad model, 2 an invalid command line or setting, 130 interrupted.
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -16,13 +15,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
 
-from translate.commands import console
 from translate.commands.options import Parser
 from translate.errors import UserError
 from translate.version import __version__
-
-logger = logging.getLogger(__name__)
-
 
 # Each command: what it does, and the module in translate/commands/ whose `main(argv)` runs it. The
 # module is imported only when its command runs, so that `--help` needs no torch.
@@ -44,16 +39,20 @@ def main(argv: Sequence[str]) -> int:
     Args:
         argv: the command line without the program; it starts with the name of the command.
     """
-    console.show_messages()
     parser = _parser()
     first = argv[0] if argv else ""
     if first.startswith("-") and (name := next((arg for arg in argv if arg in COMMANDS), None)):
         parser.error(f"put {first} after the command: translate {name} {first} ...")
     _, module = COMMANDS[parser.parse_args(argv[:1]).command]
+    import logging  # takes some milliseconds, which `--help` need not wait for
+
+    from translate.commands import console
+
+    console.show_messages()
     try:
         return import_module(f"translate.commands.{module}").main(list(argv))
     except UserError as error:
-        logger.error(error)
+        logging.getLogger(__name__).error(error)
         return error.exit_code
 
 
@@ -65,10 +64,8 @@ def entry_point() -> NoReturn:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     if sys.stderr is None:  # closed; discard messages, they must not end up among the results
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (never closed)
-    console.show_messages()
     if sys.stdout is None:
-        logger.error("standard output is closed: cannot print results")
-        sys.exit(1)
+        sys.exit("translate: standard output is closed: cannot print results")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A file name may contain bytes that are not UTF-8: print the byte F6 as "\udcf6".
@@ -83,7 +80,7 @@ def entry_point() -> NoReturn:
         # A broken pipe is not an error: the reader has stopped, as in `translate decode | head`.
         if not isinstance(error, BrokenPipeError):
             incomplete = f"cannot write the results: {error.strerror}; the output is incomplete"
-            logger.error(error if error.filename else incomplete)
+            print(f"translate: {error if error.filename else incomplete}", file=sys.stderr)
         # At exit Python flushes standard output again, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 1

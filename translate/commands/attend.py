@@ -15,12 +15,13 @@ def main(argv: Sequence[str]) -> int:
     """Write the picture or page, and print the translation."""
     args = _parse(argv[1:])
     check_writable(args.output)
-    translator, translation = options.translate_sentence(args)
 
+    from translate.commands.loading import translate_sentence
     from translate.insight.attention import attention_maps
     from translate.insight.page import attention_page
     from translate.insight.plots import attention_heatmap, rendered
 
+    translator, translation = translate_sentence(args)
     maps = attention_maps(
         translator.model,
         translator.tokenizer,

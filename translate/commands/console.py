@@ -24,10 +24,12 @@ class _MessageHandler(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        from tqdm import tqdm  # takes 30 ms; `translate --help` does not need it
-
+        message = _PREFIXES.get(record.levelno, "") + record.getMessage()
         # sys.stderr is looked up for every message, because tests and programs replace it.
-        tqdm.write(_PREFIXES.get(record.levelno, "") + record.getMessage(), file=sys.stderr)
+        if tqdm := sys.modules.get("tqdm"):  # otherwise there is no progress bar
+            tqdm.tqdm.write(message, file=sys.stderr)
+        else:
+            print(message, file=sys.stderr, flush=True)
 
 
 _HANDLER = _MessageHandler()
@@ -47,10 +49,13 @@ def progress_bar(total: int, unit: str) -> Iterator[Callable[[int], None]]:
     Yields:
         A function that takes the number of items just finished. Any thread may call it.
     """
-    from tqdm import tqdm
+    if not total:
+        yield lambda finished: None
+        return
+    from tqdm import tqdm  # takes 30 ms
 
     # disable=None: no bar unless standard error is a terminal.
-    with tqdm(total=total, unit=f" {unit}", disable=None if total else True) as bar:
+    with tqdm(total=total, unit=f" {unit}", disable=None) as bar:
 
         def advance(finished: int) -> None:
             with bar.get_lock():

@@ -27,8 +27,10 @@ def main(argv: Sequence[str]) -> int:
     if args.output:
         check_writable(args.output)
     groups = _sentence_groups(args)
-    translator = options.load_translator(args.model)
 
+    from translate.commands.loading import load_translator
+
+    translator = load_translator(args.model)
     unit = "sentence" if args.sentences else "line"
     number = 0  # of the sentence, counted from 1
     results: list[str] = []

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from translate.errors import UsageError
-
 if TYPE_CHECKING:
-    from translate.decoding.translation import Translation
-    from translate.decoding.translator import Translator
     from translate.insight.attention import Kind
-
-logger = logging.getLogger(__name__)
 
 
 class Parser(argparse.ArgumentParser):
@@ -97,23 +90,9 @@ def index(argument: str) -> int:
 
 
 def add_model(parser: Parser) -> None:
-    """Add `--model`; `load_translator` loads it."""
+    """Add `--model`; `loading.load_translator` loads it."""
     description = "run folder or checkpoint (default: the newest finished run in runs/)"
     parser.add_options({("--model", "PATH", file_path): description})
-
-
-def load_translator(given: Path | None) -> Translator:
-    """Load the model that `--model` names, and log its path.
-
-    Raises:
-        UserError: there is no such model, or it cannot be used.
-    """
-    from translate.decoding.checkpoint import find_model
-    from translate.decoding.translator import Translator
-
-    path = find_model(given)
-    logger.info("model %s", path)
-    return Translator.load(path)
 
 
 def parse_attention(
@@ -157,25 +136,3 @@ def parse_attention(
     if args.prefix is not None and args.kind == "encoder":
         parser.error("--prefix begins the translation, but --kind encoder shows only the source")
     return args
-
-
-def translate_sentence(args: argparse.Namespace) -> tuple[Translator, Translation]:
-    """Load the model and translate the sentence, as the options of `parse_attention` say.
-
-    Raises:
-        UsageError: the model does not have this layer or head.
-        UserError: there is no such model, or it cannot be used.
-    """
-    translator = load_translator(args.model)
-    config = translator.model.config
-    layers, stack = config.decoder_layers, "decoder"
-    if args.kind == "encoder":
-        layers, stack = config.encoder_layers, "encoder"
-    if args.layer is not None and args.layer >= layers:
-        raise UsageError(f"--layer {args.layer + 1}: this model has only {layers} {stack} layers")
-    if args.head is not None and args.head >= config.n_heads:
-        raise UsageError(f"--head {args.head + 1}: this model has only {config.n_heads} heads")
-    (translation,) = translator.translate_detailed([args.sentence], [args.prefix or ""])
-    for note in translation.notes():
-        logger.warning(note)
-    return translator, translation

@@ -38,9 +38,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _trace_model(args: argparse.Namespace) -> tuple[str, Trace]:
     """Return an introduction to the report, and the trace of a trained model."""
+    from translate.commands.loading import translate_sentence
     from translate.insight.trace import model_trace
 
-    translator, translation = options.translate_sentence(args)
+    translator, translation = translate_sentence(args)
     layer, head = args.layer or 0, args.head or 0
     trace = model_trace(
         translator.model,
