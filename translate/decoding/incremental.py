@@ -87,11 +87,18 @@ class CachedBlock:
     """
 
     def __init__(self, block: DecoderBlock, memory: Tensor, cache: Tensor) -> None:
-        self.block, self.memory, self.cache = block, memory, cache
-        attention = block.self_attention.sublayer
-        matrices = (attention.W_query, attention.W_key, attention.W_value)
-        # One product instead of three: for a single position each call costs as much as its work.
-        self.projection = torch.cat([matrix.weight for matrix in matrices])  # (3 D, D)
+        self.memory, self.cache = memory, cache
+        self.residuals = (block.self_attention, block.cross_attention, block.feed_forward)
+        to_target, to_memory = block.self_attention.sublayer, block.cross_attention.sublayer
+        self.scales = (to_target.scale, to_memory.scale)
+        # For a single position, every call costs as much as its work: so one product instead of
+        # three, and functions instead of modules.
+        matrices = (to_target.W_query, to_target.W_key, to_target.W_value)
+        self.target_projection = torch.cat([matrix.weight for matrix in matrices])  # (3 D, D)
+        self.memory_projection = to_memory.W_query.weight
+        self.outputs = [(a.out_proj.weight, a.out_proj.bias) for a in (to_target, to_memory)]
+        widen, _, narrow = block.feed_forward.sublayer
+        self.feed_forward = ((widen.weight, widen.bias), (narrow.weight, narrow.bias))
 
     def step(self, x: Tensor, start: int, src_mask: Tensor | None, slots: Slots | None) -> Tensor:
         """The N positions from `start` on: (R, N, D) -> (R, N, D), as `DecoderBlock` computes."""
@@ -100,33 +107,37 @@ class CachedBlock:
         end = start + n_new
 
         def attend_to_target(y: Tensor) -> Tensor:
-            projected = F.linear(y, self.projection).view(rows, n_new, 3, n_heads, d_k)
+            projected = F.linear(y, self.target_projection).view(rows, n_new, 3, n_heads, d_k)
             queries = projected[:, :, 0].transpose(1, 2)  # (R, H, N, d_k)
             self.cache[:, start:end] = projected[:, :, 1:].permute(2, 1, 0, 3, 4)
             keys, values = self.cache[:, :end].permute(0, 2, 3, 1, 4)  # (R, H, end, d_k) each
             mask = None if n_new == 1 else causal_mask(n_new, end, device=x.device)
-            attention = self.block.self_attention.sublayer
             context = F.scaled_dot_product_attention(
-                queries, keys, values, mask, scale=attention.scale
+                queries, keys, values, mask, scale=self.scales[0]
             )
-            return attention.out_proj(attention.merge_heads(context))
+            return F.linear(context.transpose(1, 2).flatten(-2), *self.outputs[0])
 
         def attend_to_memory(y: Tensor) -> Tensor:
-            attention = self.block.cross_attention.sublayer
-            queries = attention.split_heads(attention.W_query(y))  # (R, H, N, d_k)
+            queries = F.linear(y, self.memory_projection).view(rows, n_new, n_heads, d_k)
+            queries = queries.transpose(1, 2)  # (R, H, N, d_k)
             if slots is not None:  # (R, H, 1, d_k) -> (B, H, W, d_k)
                 queries = queries[slots.rows].squeeze(3).transpose(1, 2)
             keys, values = self.memory  # (B, H, S, d_k) each
             context = F.scaled_dot_product_attention(
-                queries, keys, values, src_mask, scale=attention.scale
+                queries, keys, values, src_mask, scale=self.scales[1]
             )
             if slots is not None:  # and back
                 context = context.transpose(1, 2).flatten(0, 1)[slots.slot_of_row].unsqueeze(2)
-            return attention.out_proj(attention.merge_heads(context))
+            return F.linear(context.transpose(1, 2).flatten(-2), *self.outputs[1])
 
-        x = self.block.self_attention.around(x, attend_to_target)
-        x = self.block.cross_attention.around(x, attend_to_memory)
-        return self.block.feed_forward(x)
+        def feed_forward(y: Tensor) -> Tensor:
+            widen, narrow = self.feed_forward
+            return F.linear(F.linear(y, *widen).relu_(), *narrow)
+
+        self_attention, cross_attention, last = self.residuals
+        x = self_attention.around(x, attend_to_target)
+        x = cross_attention.around(x, attend_to_memory)
+        return last.around(x, feed_forward)
 
 
 class CachedDecoder:

@@ -201,12 +201,14 @@ class Translator:
     @contextmanager
     def evaluating(self) -> Iterator[None]:
         """No dropout inside; the model's own mode afterwards."""
-        was_training = self.model.training
+        if not self.model.training:
+            yield
+            return
         self.model.eval()
         try:
             yield
         finally:
-            self.model.train(was_training)
+            self.model.train()
 
     @cached_property
     def _index(self) -> PieceIndex:
