@@ -3,4 +3,5 @@
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"
 
-python -m pytest "$@"
+# Two processes; tests of one file share one, and so its fixtures.
+python -m pytest -n 2 --dist loadfile "$@"
