@@ -15,7 +15,9 @@ echo
 echo '$ translate decode "The dog chased the ball because it rolled away."'
 translate decode --model runs/tiny "The dog chased the ball because it rolled away."
 echo
-echo "To continue, activate the environment: . .venv/bin/activate"
-echo "  tensorboard --logdir \"$PWD/runs\"                          see how the training went"
-echo "  translate trace                                           follow attention step by step"
-echo "  translate attend \"This is an example\" -o attention.html   see which words look at which"
+cat <<TEXT
+To continue, activate the environment: . .venv/bin/activate
+  translate trace                                            attention, step by step
+  translate attend "This is an example" -o attention.html    which words attend to which
+  tensorboard --logdir "$PWD/runs"
+TEXT
