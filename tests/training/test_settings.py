@@ -8,11 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
+from lightning import Trainer
 
 from translate.cli import main
 from translate.errors import UsageError
 from translate.training.cli import TranslationCLI
+from translate.training.settings import check_trainer
 
 
 def printed(*args) -> str:
@@ -302,3 +305,12 @@ def test_a_run_may_be_limited_by_steps_alone(run, settings):
 def test_a_name_that_is_not_utf8_is_refused_in_one_line(run, settings, option):
     told = "'b\\udcf6se' is not UTF-8: rename the file or folder"
     refused(run("fit", settings, option, "b\udcf6se"), 2, told)
+
+
+def test_apples_mps_is_not_chosen_and_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert yaml.safe_load(printed())["trainer"]["accelerator"] == "cpu"
+    trainer = Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
+    monkeypatch.setattr(type(trainer.strategy), "root_device", torch.device("mps"))
+    with pytest.raises(UsageError, match="set --trainer.accelerator cpu$"):
+        check_trainer(trainer)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from jsonargparse import Namespace
 from lightning import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
@@ -81,6 +82,8 @@ class TranslationCLI(LightningCLI):
             auto_configure_optimizers=False,
             load_from_checkpoint_support=False,
             trainer_defaults={
+                # "auto" would choose Apple's MPS, on which this program has never been tried.
+                "accelerator": "cpu" if torch.backends.mps.is_available() else "auto",
                 "max_epochs": 50,  # early stopping ends most runs before
                 "devices": 1,
                 "log_every_n_steps": 10,

@@ -75,6 +75,8 @@ def check_trainer(trainer: Trainer, batches: int | None = None) -> None:
         faults.append(
             f"training runs on one device, not {trainer.world_size}: set --trainer.devices 1"
         )
+    if trainer.strategy.root_device.type == "mps":
+        faults.append("training on Apple's MPS is not supported: set --trainer.accelerator cpu")
     interval = trainer.val_check_interval
     in_epoch = trainer.check_val_every_n_epoch is not None
     if batches and in_epoch and isinstance(interval, int) and interval > batches:
