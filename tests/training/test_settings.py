@@ -312,5 +312,5 @@ def test_apples_mps_is_not_chosen_and_refused_in_one_line(monkeypatch):
     assert yaml.safe_load(printed())["trainer"]["accelerator"] == "cpu"
     trainer = Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
     monkeypatch.setattr(type(trainer.strategy), "root_device", torch.device("mps"))
-    with pytest.raises(UsageError, match="set --trainer.accelerator cpu$"):
+    with pytest.raises(UsageError, match=r"set --trainer\.accelerator cpu$"):
         check_trainer(trainer)
