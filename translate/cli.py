@@ -1,4 +1,4 @@
-"""The entry point: finds the module of a command and runs it.
+"""The entry point: find the module of a command and run it.
 
 Results go to standard output, messages to standard error. Exit codes: 0 success, 1 bad data or a
 bad model, 2 an invalid command line or setting, 130 interrupted.

@@ -16,7 +16,7 @@ def available_lines(stream: BufferedIOBase) -> Iterator[list[str]]:
     r"""Yield groups of lines: all lines that have arrived, waiting only if there are none.
 
     A program that writes one line and waits gets its answer at once, and the lines of a file come
-    in large groups. `read1` makes this possible: it returns the bytes that are there, whereas
+    in large groups. `read1` makes this possible: it returns the bytes that have arrived, whereas
     `read` waits until its buffer is full.
 
     Only "\n" separates lines. The last line need not end in "\n".
@@ -74,7 +74,8 @@ def check_writable(path: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it has either the whole new content or the old one.
 
-    A symbolic link stays a link: its target is replaced. A device or a named pipe is written to.
+    A symbolic link stays a link: its target is replaced. A device or a named pipe is not replaced:
+    the content is written to it.
 
     Raises:
         UserError: the file cannot be written.

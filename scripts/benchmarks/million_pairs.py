@@ -21,7 +21,7 @@ UNITS = {
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """Read the corpus so many times that it is a million pairs; return the rows of the table."""
+    """Read the corpus, repeated to a million pairs; return the rows of the table."""
     corpus = prepare(options)
     pairs = len(read_lines(corpus.train[0]))
     repeat = -(-(QUICK_PAIRS if options.quick else PAIRS) // pairs)

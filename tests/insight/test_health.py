@@ -108,7 +108,7 @@ def test_large_scores_with_uniform_weights_are_no_alarm(health):
 def test_a_residual_stream_is_compared_with_its_first_rms(health):
     assert not list(health.inspection(0, inspection(residual=2.0)))
     (line,) = health.inspection(100, inspection(residual=100.0))
-    assert line.startswith("large residual stream: RMS 1e+02 after decoder layer 2, and 2 at first")
+    assert line.startswith("large residual stream: RMS 1e+02 after decoder layer 2, initially 2.")
 
 
 def test_a_source_that_makes_no_difference_is_named_once_the_training_is_mature(health):

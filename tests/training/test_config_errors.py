@@ -16,7 +16,7 @@ KNOWN = ["model.d_model", "model.peak_learning_rate", "trainer.max_epochs", "dat
         ("trianer", "did you mean trainer?"),
         ("data.train.tvs", "did you mean data.train.tsv?"),
         ("max_epochs", "did you mean trainer.max_epochs?"),
-        ("zzz", "`translate fit --help` lists them all"),
+        ("zzz", "`translate fit --help` lists all settings"),
     ],
 )
 def test_the_nearest_known_setting_is_named(key, hint):  # L02

@@ -64,7 +64,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="join the pieces of each word: add the weights that they receive, and average the "
         "weights that they give",
     )
-    default = "the mean of all, or a panel for each"
+    default = "one panel for each; without --layer and --head, the mean of all"
     args = options.parse_attention(parser, argv, kind="cross", default=default)
     if args.output.suffix.lower() not in _SUFFIXES:
         parser.error(f"--output {args.output}: the name must end in {', '.join(_SUFFIXES)}")

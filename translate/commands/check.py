@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `check_files` that a config file for `fit` sets."""
+    """Return the arguments of `check_files` from a config file for `fit`."""
     if args.files or args.valid or args.test:
         parser.error("give files or --config, not both")
     if given := [f"--{name}" for name in _OPTIONS if getattr(args, name)]:
@@ -92,7 +92,7 @@ def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _parallel_files(paths: Sequence[Path]) -> ParallelFiles:
-    """Describe two aligned files, or one file in the format that its name tells."""
+    """Describe two aligned files, or one file, whose name tells its format."""
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files: give one with both languages, or source and target")
     if len(paths) == 2:

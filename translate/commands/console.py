@@ -83,5 +83,5 @@ def ask(question: str) -> str:
     print(question, end="", flush=True)
     answer = sys.stdin.readline() if sys.stdin else ""
     if not (sys.stdin and sys.stdin.isatty()):
-        print(answer.strip())  # a terminal shows what is typed; here the output shows it
+        print(answer.strip())  # a terminal shows the typed answer; other outputs need this
     return answer

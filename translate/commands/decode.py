@@ -67,7 +67,7 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
 def _translations(
     translator: Translator, sentences: Sequence[str], args: argparse.Namespace
 ) -> Iterable[list[Translation]]:
-    """Return a list for each sentence: its best translations, or with --n-best the K best."""
+    """Return a list for each sentence: its best translation, or with --n-best its K best."""
     prefixes = args.prefix if len(args.prefix) > 1 else (args.prefix or [""]) * len(sentences)
     if args.steps:
         from translate.commands.display_steps import display_steps
@@ -150,7 +150,7 @@ def _parser() -> options.Parser:
                 f"{MAX_LENGTH_PENALTY} (default: {LENGTH_PENALTY:g})"
             ),
             ("--n-best", "K", options.positive_int): (
-                "print up to K translations of each sentence, best first, K at most N; each line "
+                "print up to K translations of each sentence, best first (K <= N); each line "
                 "has the number of the sentence, the score and the text, separated by tabs"
             ),
             ("--input", "FILE", options.file_path): "translate the lines of this file",

@@ -12,7 +12,7 @@ from translate.text.problems import UNSAFE
 
 
 def as_text(report: Report) -> Iterator[str]:
-    """Yield the lines of a table of the splits, of the problems, worst first, and the verdict."""
+    """Yield the lines of the report: table of splits, problems (worst first), verdict."""
     yield from _table(report)
     yield ""
     if report.pieces:

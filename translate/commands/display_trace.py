@@ -9,7 +9,7 @@ from torch import Tensor
 from translate.commands.shape_quiz import ShapeQuiz
 from translate.insight.trace import Rule, Trace, compare_stages, row_of, single_token
 
-_MAX_NUMBERS = 8  # shown of each row; twice as many in a row with one number per token
+_MAX_NUMBERS = 8  # numbers shown of a row; twice as many if each number belongs to a token
 _MAX_ROWS = 8  # larger weight matrices are not shown
 
 

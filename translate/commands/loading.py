@@ -1,4 +1,4 @@
-"""What several commands do with a trained model: load it, translate one sentence."""
+"""Load a trained model and translate one sentence, for several commands."""
 
 from __future__ import annotations
 

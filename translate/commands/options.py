@@ -1,4 +1,4 @@
-"""What several commands share: the parser, argument types and options."""
+"""The parser, the argument types and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports a wrong command line in one line and exits with code 2."""
+    """A parser that reports an invalid command line in one line and exits with code 2."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
@@ -98,7 +98,7 @@ def add_model(parser: Parser) -> None:
 def parse_attention(
     parser: Parser, argv: Sequence[str], *, kind: Kind, default: str
 ) -> argparse.Namespace:
-    """Add the options that select a translation and attention weights of it, then parse `argv`.
+    """Add the options that select a translation and its attention weights, then parse `argv`.
 
     Args:
         parser: of `attend` or `trace`; it has the argument "sentence", which may be None.

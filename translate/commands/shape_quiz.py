@@ -9,14 +9,14 @@ from translate.insight.trace import Rule
 
 
 class ShapeQuiz:
-    """Asks for shapes and counts the right answers."""
+    """Quiz that asks for shapes and counts the right answers."""
 
     INSTRUCTIONS = (
         "Answer with numbers or letters, such as 4, 7 or a, b; an empty line skips a question."
     )
 
     def __init__(self, sizes: dict[str, int]) -> None:
-        """`sizes` maps each letter of the shapes to its number."""
+        """Start a quiz; `sizes` maps each letter of the shapes to its number."""
         self._sizes = sizes
         self._asked = self._right = 0
 

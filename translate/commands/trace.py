@@ -21,7 +21,7 @@ _DIRECTIONS = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the report on a head of a trained model, or on the lesson's if no sentence is given."""
+    """Print the report on a head of a trained model; without a sentence, on the lesson's head."""
     args = _parse(argv[1:])
 
     from translate.commands.display_trace import display_trace
@@ -59,7 +59,7 @@ def _trace_model(args: argparse.Namespace) -> tuple[str, Trace]:
         f"{sizes}. x is the input of the attention{normalised}."
     )
     if args.kind != "encoder":
-        introduction += "\nThe name of a row is the token just read; the row predicts the next one."
+        introduction += "\nA row is named after the token just read and predicts the next token."
     return introduction, trace
 
 

@@ -1,4 +1,4 @@
-"""`translate fit`, `validate` and `test`: results on standard output."""
+"""`translate fit`, `validate` and `test`: run them and print their results."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from translate.training.cli import TranslationCLI
 
 
 def main(argv: list[str]) -> int:
-    """Run a command with its arguments, all of them settings; return the exit code.
+    """Run a command, whose arguments are all settings; return the exit code.
 
     Raises:
-        UserError: with what is wrong and what to do.
+        UserError: bad data, a bad model or an invalid setting.
     """
     command, *args = argv
     cli = TranslationCLI(command, args)

@@ -14,7 +14,7 @@ _REPEATED_LETTERS = re.compile(r"([^\W\d_]+?)\1{3}")
 
 
 def repeats_itself(text: str) -> bool:
-    """Return whether `text` contains a loop, which models write when they miss the end.
+    """Return whether `text` contains a loop, which models write if they do not stop.
 
     A loop is one or more words three times in a row ("auf dem Tisch auf dem Tisch auf dem Tisch"),
     whatever their case and punctuation, or one or more letters of a word four times in a row

@@ -15,7 +15,7 @@ from translate.text.corpus import Pair
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The translations of a list of pairs, in its order, and their scores.
+    """The translations of a list of pairs, in the same order, and their scores.
 
     `counts` has three keys:
     * "limit_reached": translations that the length limit stopped,
@@ -43,7 +43,7 @@ def evaluate(
 
     Args:
         beam: hypotheses per sentence; 1 is greedy search.
-        length_penalty: exponent of beam search.
+        length_penalty: beam search divides log probabilities by pieces ** length_penalty.
         full: compute all scores of `score`, and warn if the files seem to be the wrong ones.
     """
     sources = [pair.source for pair in pairs]

@@ -31,13 +31,13 @@ def report(
 ) -> Iterator[str]:
     """Translate with greedy search and with beam search; yield the lines of both tables.
 
-    After each table its translations and scores are written.
+    After each table, the translations and their scores are written to files.
 
     Args:
-        name: of the sentences: "test", or the name of the file given with --input.
-        beam: beam width; 1 leaves only greedy search.
-        length_penalty: of beam search.
-        checkpoint: name of the model's file, for the scores.
+        name: name of the sentences: "test", or the name of the file given with --input.
+        beam: beam width; 1 means greedy search only.
+        length_penalty: length penalty of beam search.
+        checkpoint: file name of the model, written beside the scores.
         results_path: returns the path of results without suffix, for a name such as "test.greedy".
     """
     logged: set[str] = set()

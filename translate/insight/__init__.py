@@ -1,1 +1,1 @@
-"""Looking inside a model: attention, its stages, decoding steps, measurements, alarms, pictures."""
+"""Inspect a model: attention, its stages, decoding steps, measurements, alarms, pictures."""

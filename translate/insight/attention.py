@@ -26,12 +26,12 @@ class AttentionMaps(NamedTuple):
     titles: list[str]  # of the panels
     rows: list[str]  # tokens that attend
     columns: list[str]  # tokens attended to
-    row_name: str  # what a row is, such as "target word being predicted"
-    column_name: str  # what a column is, such as "source word attended to"
+    row_name: str  # meaning of a row, such as "target word being predicted"
+    column_name: str  # meaning of a column, such as "source word attended to"
 
 
 class ForwardPass(NamedTuple):
-    """One sentence pair as the model read it, and the stages of every attention."""
+    """One sentence pair as the model reads it, and the stages of every attention."""
 
     src: list[int]  # source and eos
     tgt_in: list[int]  # bos and target
@@ -77,13 +77,13 @@ def attention_maps(
     """Return the attention weights while the model reads `source` and writes `target`.
 
     In cross-attention, row i belongs to the prediction of target token i, made before the decoder
-    reads it. In the decoder's self-attention the tokens that it reads label both axes, with bos
-    first.
+    reads it. In decoder self-attention, the tokens that the decoder reads label both axes, with
+    bos first.
 
     Args:
         source: pieces without eos, as in `forward_pass`.
         target: pieces of the translation without bos and eos.
-        layer: counted from 0; without `head`, one panel for each of its heads.
+        layer: counted from 0; without `head`, one panel for each head of the layer.
         head: counted from 0; without `layer`, one panel for each layer. Without both, one panel
             with the mean of all heads of all layers.
         by_word: join the pieces of each word.
@@ -132,7 +132,7 @@ def pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
 
 
 def label(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-    """Return the text of one or more pieces, never empty; "-e" continues the word before it."""
+    """Return the text of one or more pieces, never empty; "-e" means that "e" continues a word."""
     text = "".join(word.text for word in words(tokenizer, ids))
     continues = text.isalnum() and not tokenizer.piece(ids[0]).startswith(WORD_START)
     return f"-{text}" if continues else text

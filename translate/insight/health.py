@@ -1,4 +1,4 @@
-"""Alarms: detect what goes wrong in a training from a few measurements."""
+"""Alarms: detect problems of a training from a few measurements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from translate.insight.measure import Inspection
 
-# Thresholds. In brackets: the value that configs/tiny.yaml reaches, where nothing goes wrong.
+# Thresholds. In brackets: the value in a training without problems, with configs/tiny.yaml.
 MAX_SCORE = 60.0  # largest score after division by √d_k (28)
 LOW_ENTROPY = 0.5  # attention entropy as a share of its maximum (0.04)
 MAX_UPDATE_RATIO = 0.3  # norm of one update / norm of the weights (0.015)
@@ -25,7 +25,7 @@ MAX_SHARE = 0.3  # share of the translations with the same fault
 
 RECENT = 20  # logged updates that a spike is compared with
 PATIENCE = 100  # updates after the warmup in which the loss must fall below ln V
-MATURE = 0.3  # share of the training after which translations must be sound
+MATURE = 0.3  # share of the training after which alarms about translations and source begin
 
 SLOWER = "lower model.peak_learning_rate (and model.muon_learning_rate) or raise model.warmup_steps"
 # What to do, by the name of the alarm.
@@ -33,7 +33,7 @@ ADVICE = {
     "loss spike": "The learning rate is too high, or some training pairs differ much from the "
     "rest: lower model.peak_learning_rate, and check the data (translate check)",
     "gradient spike": f"trainer.gradient_clip_val 1.0 limits it. If the loss rises, too, {SLOWER}",
-    "stuck": "The learning rate is far too low or far too high, or a mask hides everything: try "
+    "stuck": "The learning rate is far too low or far too high, or a mask hides every token: try "
     "another model.peak_learning_rate, and trainer.overfit_batches 1",
     "large update": f"The learning rate is too high: {SLOWER}",
     "large attention scores": f"The softmax saturates and passes little gradient: {SLOWER}",
@@ -49,7 +49,7 @@ ADVICE = {
 
 @dataclass
 class _History:
-    """What a resumed training must remember."""
+    """The history that a checkpoint stores for a resumed training."""
 
     losses: list[float] = field(default_factory=list)  # of the last logged updates
     gradient_norms: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ class _History:
 
 
 class Health:
-    """Checks the measurements of a training; yields each alarm once, as one line of text.
+    """Checks of the measurements of a training; each alarm is yielded once, as one line of text.
 
     The text before the colon is the name of the alarm.
 
@@ -99,7 +99,7 @@ class Health:
         """
         losses = self._history.losses = [*self._history.losses, nll][-RECENT - 3 :]
         lowest, usual = min(losses[-3:]), median(losses[:-3] or losses)
-        # Three in a row: one batch of unusual pairs is no alarm.
+        # Three in a row: one batch of unusual pairs raises no alarm.
         if len(losses) > RECENT and lowest > usual + LOSS_SPIKE:
             facts = f"{lowest:.2f} nats per piece or more, three times in a row,"
             facts += f" after a median of {usual:.2f}"
@@ -123,7 +123,7 @@ class Health:
         """Check an inspection of the model after `step` updates."""
         for (kind, layer), attention in found.attention.items():
             score, entropy = attention.max_score, attention.relative_entropy
-            # Large scores that are all alike leave the weights uniform and do no harm.
+            # Large scores that are nearly equal give uniform weights and do no harm.
             if score > MAX_SCORE and entropy < LOW_ENTROPY:
                 facts = f"up to {score:.0f} in {kind} layer {layer + 1},"
                 facts += f" where the attention entropy is {entropy:.0%} of its maximum"
@@ -131,7 +131,7 @@ class Health:
         for (stack, layer), rms in found.residual_rms.items():
             first = self._history.first_rms.setdefault((stack, layer), rms)
             if rms > MAX_RESIDUAL_GROWTH * first:
-                facts = f"RMS {rms:.2g} after {stack} layer {layer + 1}, and {first:.2g} at first"
+                facts = f"RMS {rms:.2g} after {stack} layer {layer + 1}, initially {first:.2g}"
                 yield from self._alarm("large residual stream", facts)
         nll, wrong = found.nll, found.nll_wrong_source
         if step >= self._mature and wrong is not None and wrong - nll < MIN_SOURCE_GAIN:
@@ -139,7 +139,7 @@ class Health:
             yield from self._alarm("source ignored", facts)
 
     def validation(self, *, train_nll: float, val_nll: float) -> Iterator[str]:
-        """Check a validation: its loss, and the mean training loss since the one before."""
+        """Check a validation: its loss, and the mean training loss since the previous one."""
         history = self._history
         if val_nll < history.best_loss:
             history.best_loss, history.train_loss_at_best = val_nll, train_nll

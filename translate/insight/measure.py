@@ -30,7 +30,7 @@ class AttentionStatistics(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What one batch shows. Layers count from 0."""
+    """Measurements on one batch. Layers count from 0."""
 
     attention: dict[tuple[Kind, int], AttentionStatistics]
     residual_rms: dict[tuple[str, int], float]  # RMS of the residual stream after the layer
@@ -51,7 +51,7 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
     was_training = model.training
     model.eval()
     try:
-        # The loops of Transformer.encode and Transformer.decode, with a look at every block.
+        # The loops of Transformer.encode and Transformer.decode, measuring after each block.
         x = model.embed(src)
         for layer, block in enumerate(model.encoder):
             x = block(x, src_mask, record)
@@ -62,7 +62,7 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
             x = block(x, memory, src_mask, tgt_mask, record)
             residual_rms["decoder", layer] = _rms(x[real_tgt])
         hidden = model.decoder_norm(x)
-        # Each target with the source of the sentence before it.
+        # Decode each target with the source of the previous sentence in the batch.
         wrong = model.decode(tgt_in, memory.roll(1, 0), src_mask.roll(1, 0))
     finally:
         model.train(was_training)
@@ -102,7 +102,7 @@ def _statistics(
     allowed = mask.expand_as(stages.weights).transpose(1, 2)[queries]  # (N, H, S)
     entropy = -torch.xlogy(weights, weights).sum(-1)  # (N, H)
     maximum = allowed.sum(-1).log()  # ln(keys allowed)
-    relative = (entropy / maximum)[maximum > 0]  # without queries that have no choice
+    relative = (entropy / maximum)[maximum > 0]  # without queries that see only one key
     boundaries = boundary[queries.nonzero()[:, 0]]  # (N,)
     return AttentionStatistics(
         (scores * scale).abs().where(allowed, 0.0).max().item(),
@@ -121,7 +121,7 @@ def _nll(model: Transformer, hidden: Tensor, tgt_out: Tensor, real: Tensor) -> f
 
 
 def parameters_by_module(model: Transformer) -> dict[str, list[nn.Parameter]]:
-    """Group all parameters. The embedding is also the output layer: one table, one gradient."""
+    """Group all parameters by module. The embedding is also the output layer: one gradient."""
     return {
         "embedding": list(model.embedding.parameters()),
         "encoder": [*model.encoder.parameters(), *model.encoder_norm.parameters()],

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from translate.insight.attention import AttentionMaps
 
 _MAX_LABEL = 24  # characters: an untrained model writes very long words
-_MAX_INCHES = 40.0  # of a side; larger pictures get smaller cells, to save RAM
+_MAX_INCHES = 40.0  # longest side; larger pictures get smaller cells, to save RAM
 # matplotlib draws a character that its font lacks as a box, and warns.
 _NO_GLYPH = "Glyph .* missing from font"
 
@@ -60,7 +60,7 @@ def _shorten(word: str) -> str:
 
 
 def pixels(figure: Figure) -> numpy.ndarray:
-    """Draw the figure: (height, width, 3), uint8."""
+    """Draw the figure; return an array of shape (height, width, 3), uint8."""
     canvas = FigureCanvasAgg(figure)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_GLYPH)
@@ -69,7 +69,7 @@ def pixels(figure: Figure) -> numpy.ndarray:
 
 
 def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
-    """Return the figure as a file of this kind."""
+    """Return the figure as the content of a file of this kind."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_GLYPH)

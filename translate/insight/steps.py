@@ -40,7 +40,7 @@ class _Choice:
     probability: float
     others: dict[int, float]  # other probable pieces and their probabilities
     attention: Tensor  # (S,), mean over layers and heads
-    given: bool  # the prefix contains every character of it
+    given: bool  # the prefix contains the whole piece
 
 
 class Steps:
@@ -53,17 +53,17 @@ class Steps:
 
     A word is finished when the next one starts. Words inside the prefix are left out. Where the
     prefix narrows the choice, probabilities are relative to what the prefix allows. The last step
-    is "</s>", unless the limit came first. A blank sentence has no steps.
+    is "</s>", unless the length limit ended the search. A blank sentence has no steps.
 
     Args:
         translator: the model and its tokenizer.
         sentence: the source.
-        prefix: how the translation begins.
-        max_new: most pieces to add after the prefix, as in `Translator.translate_detailed`.
-        candidates: how many other words to show.
+        prefix: text with which the translation begins.
+        max_new: maximum number of pieces after the prefix, as in `Translator.translate_detailed`.
+        candidates: number of other words to show.
 
     Raises:
-        UserError: a prefix that leaves the model no room.
+        UserError: the prefix is too long for the model.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Steps:
                 yield WordStep(word.text, probability, alternatives, self._attended(own))
 
     def _alternatives(self, word: str, choices: Sequence[_Choice]) -> list[tuple[str, float]]:
-        """At each piece, the word could have continued with another piece, or ended before it."""
+        """Return other words: at each piece, the word could have continued differently or ended."""
         found: defaultdict[str, float] = defaultdict(float)
         before: list[int] = []
         so_far = 1.0

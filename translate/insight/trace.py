@@ -1,4 +1,4 @@
-"""The stages of one attention head by name: predict each shape, check each number.
+"""The stages of one attention head by name, to predict each shape and check each number.
 
 T queries, S keys (T = S = n in self-attention), d_in width of the input, d_k head width.
 """
@@ -110,7 +110,7 @@ class Trace:
 
 @torch.no_grad()
 def lesson_trace() -> Trace:
-    """Send the lesson's tokens through its single head: n 6, d_in 3, d_k 2, without a mask."""
+    """Trace the lesson's tokens through its single head: n 6, d_in 3, d_k 2, without a mask."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(LESSON_SEED)
         head = SelfAttention(3, 2)
@@ -149,7 +149,7 @@ def model_trace(
         columns=target_names if kind == "decoder" else source_names,
         memory=seen.memory[0] if kind == "cross" else stages.x,
         matrices=[
-            # nn.Linear stores (d_out, d_in); the rows of a head are its columns in x · W.
+            # nn.Linear stores (d_out, d_in): a head has rows here, and columns in x · W.
             linear.weight.unflatten(0, (attention.n_heads, -1))[head].T
             for linear in (attention.W_query, attention.W_key, attention.W_value)
         ],
@@ -189,7 +189,7 @@ def single_token(trace: Trace, row: int) -> dict[str, Tensor]:
 
 
 def row_of(stages: Stages, row: int) -> dict[str, Tensor]:
-    """Return what query `row` of one head uses: all keys and values, and its row of the others.
+    """Return the stages of query `row`: all keys and values, and one row of each other stage.
 
     The input x is left out, as in `single_token`.
     """
@@ -207,12 +207,12 @@ def run_stages(
     memory: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """Return every stage of an attention by name; multi-head attention adds its "output".
+    """Return every stage of an attention by name, and the "output" of multi-head attention.
 
     Args:
         attention: the lesson's `SelfAttention`, or `MultiHeadAttention`.
         x: (n, d_in) for `SelfAttention`, (B, T, D) for `MultiHeadAttention`.
-        memory: (B, S, D), for `MultiHeadAttention` alone; by default `x`.
+        memory: (B, S, D), only for `MultiHeadAttention`; by default `x`.
         mask: (n, n), or broadcastable to (B, H, T, S); boolean, True: may attend.
     """
     if isinstance(attention, SelfAttention):
@@ -225,14 +225,15 @@ def run_stages(
 def compare_stages(
     a: Mapping[str, Tensor], b: Mapping[str, Tensor], tolerance: float = 1e-4
 ) -> str | None:
-    """Return the first stage in which `a` and `b` disagree, and how: all shapes, then all numbers.
+    """Return the first stage in which `a` and `b` differ, and how; None if all stages agree.
 
-    The stages after it follow from it. If all agree, return None.
+    All shapes are compared first, then all numbers. Later stages are computed from earlier ones, so
+    the first stage that differs contains the error.
 
     Args:
         a: stages by name, from `run_stages`, `row_of` or `single_token`.
         b: the same stages of another implementation.
-        tolerance: how much two numbers may differ, absolutely or as a share of the second one.
+        tolerance: allowed difference of two numbers, absolute and relative to the second number.
     """
     for stage in a:
         if a[stage].shape != b[stage].shape:

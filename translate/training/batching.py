@@ -1,4 +1,4 @@
-"""From sentence pairs to padded integer batches of about equal size.
+"""Make padded integer batches of about equal size from sentence pairs.
 
 Shapes: B batch, S longest source with eos, T longest target with bos or eos.
 """
@@ -57,7 +57,7 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
 
 
 def spread(items: Sequence[Any], count: int) -> list[Any]:
-    """Return `count` of `items`, or all if they are fewer, from evenly spaced positions."""
+    """Return `count` evenly spaced `items`, or all of them if there are fewer."""
     count = min(count, len(items))
     return [items[number * len(items) // count] for number in range(count)]
 
@@ -82,13 +82,14 @@ def collate(examples: Sequence[Example], tokenizer: Tokenizer) -> Batch:
 class TokenBatchSampler(Sampler[list[int]]):
     """Batches of positions in `lengths`, each of at most `max_tokens` tokens with padding.
 
-    The tokens of a batch are rows * (longest source + longest target). Only a pair that is longer
-    than `max_tokens` on its own exceeds the limit, in a batch of its own.
+    The tokens of a batch are rows * (longest source + longest target). A pair that is
+    longer than `max_tokens` gets a batch of its own; only such a batch exceeds the limit.
 
-    Pairs of about the same length share a batch: each belongs to a bucket by its longer side
-    (bounds at most an eighth apart). An epoch shuffles the pairs within buckets, cuts the sequence
-    of buckets into batches, and shuffles the batches. The cuts depend on the bounds of the buckets
-    and not on the pairs' own lengths, so every epoch has the same number of batches.
+    Pairs of about the same length share a batch. The longer side of a pair decides its bucket
+    (upper bounds of buckets are at most an eighth apart). An epoch shuffles the pairs within
+    buckets, cuts the sequence of buckets into batches, and shuffles the batches. The cuts depend on
+    the bounds of the buckets and not on the pairs' own lengths, so every epoch has the same number
+    of batches.
 
     The order depends only on `seed` and the epoch, not on a global random state or on workers.
 
@@ -97,8 +98,8 @@ class TokenBatchSampler(Sampler[list[int]]):
 
     Args:
         lengths: (source, target) length of each example, `Example.lengths`; at least one.
-        max_tokens: limit of one batch.
-        seed: of the order.
+        max_tokens: maximum tokens of a batch, with padding.
+        seed: seed of the order.
         shuffle: False gives the same batches in order of length, each in order of position.
     """
 
@@ -142,9 +143,10 @@ class TokenBatchSampler(Sampler[list[int]]):
 def _bucket(lengths: tuple[int, int]) -> int:
     """Return the upper bound of the bucket: the longer side, rounded up to four binary digits.
 
-    The sum of both sides would put (3, 9) beside (9, 3). On Multi30k and Tatoeba, 8 % of the
-    positions are padding and nearly all neighbours change from epoch to epoch; with buckets over
-    both sides 3 % are padding, but a third of the neighbours stay the same.
+    Buckets by the sum of both sides would put (3, 9) beside (9, 3). With buckets by the longer
+    side, 8 % of the positions of Multi30k and Tatoeba are padding, and nearly all neighbours of a
+    pair change from epoch to epoch. With buckets by both sides, only 3 % are padding, but a third
+    of the neighbours stay the same.
     """
     longer = max(lengths)
     step = 1 << max(0, longer.bit_length() - 4)

@@ -18,10 +18,10 @@ ValidationMetric = Literal[
 
 
 class ProgressBar(TQDMProgressBar):
-    """Shows loss, learning rate, target tokens per second and BLEU beside the bar."""
+    """Progress bar with loss, learning rate, target tokens per second and BLEU."""
 
     def on_train_start(self, trainer, pl_module) -> None:
-        """Start the bar of a run that is resumed inside an epoch: Lightning starts none."""
+        """Start the bar of a run that is resumed inside an epoch, which Lightning does not do."""
         super().on_train_start(trainer, pl_module)
         skipped = trainer.datamodule.train_sampler.skip
         if 0 < skipped < trainer.num_training_batches:
@@ -33,7 +33,7 @@ class ProgressBar(TQDMProgressBar):
         super().on_train_epoch_start(trainer, pl_module)
 
     def on_exception(self, trainer, pl_module, exception) -> None:
-        """Close the bars, so that messages come below them."""
+        """Close the bars, so that messages appear below them."""
         for name in ("val_progress_bar", "train_progress_bar"):
             with contextlib.suppress(TypeError):  # there is no such bar at the moment
                 getattr(self, name).close()
@@ -51,12 +51,12 @@ class ProgressBar(TQDMProgressBar):
 
 
 class Speed(Callback):
-    """Logs real target tokens per second, without the time that validation takes."""
+    """Callback that logs real target tokens per second, without the time of validations."""
 
-    _start = 0.0  # of the time since the last value
+    _start = 0.0  # when the count of tokens began
 
     def on_train_start(self, trainer, pl_module) -> None:
-        self._tokens = 0  # since the last value
+        self._tokens = 0  # since the last logged value
         self._start = time.perf_counter()
 
     def on_validation_start(self, trainer, pl_module) -> None:
@@ -74,17 +74,17 @@ class Speed(Callback):
 
 
 class EarlyStoppingAboveZero(EarlyStopping):
-    """Counts validations only once BLEU has left zero, where it stays in the first epochs.
+    """Early stopping that ignores the first epochs, where BLEU stays close to zero.
 
     Args:
-        monitor: the metric of a validation that has to improve.
+        monitor: the validation metric that must improve.
         mode: whether a higher ("max") or a lower ("min") value is better.
-        patience: validations in a row without an improvement that end the training.
+        patience: stop after so many validations in a row without an improvement.
         check_on_train_epoch_end: check after every epoch instead of after every validation.
         **options: other arguments of Lightning's EarlyStopping.
 
     Raises:
-        ValueError: with all contradictions among the settings.
+        ValueError: invalid settings, all in one message.
     """
 
     STARTED = 1.0  # BLEU
@@ -113,7 +113,7 @@ class EarlyStoppingAboveZero(EarlyStopping):
 
 
 class SaveCheckpoints(Checkpoint):
-    """Saves best.ckpt at each best validation BLEU; last.ckpt after each validation and epoch.
+    """Callback that saves best.ckpt at each new best BLEU, last.ckpt after validations and epochs.
 
     Args:
         folder: where both files are written; it is created.
@@ -149,13 +149,13 @@ class SaveCheckpoints(Checkpoint):
         return {"best_score": self.best_score}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Keep the best score if best.ckpt is here; a new folder needs a best.ckpt of its own."""
+        """Keep the best score if this folder has best.ckpt; a new folder needs its own."""
         if self.best_path.is_file():
             self.best_score = state_dict["best_score"]
 
 
 def _save(trainer, path: Path) -> None:
-    """Write so that `path` always holds a complete checkpoint."""
+    """Save a checkpoint so that `path` never holds an incomplete file."""
     partial = path.with_suffix(".partial")
     trainer.save_checkpoint(partial)
     partial.replace(path)

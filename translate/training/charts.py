@@ -1,7 +1,7 @@
-"""Names of what the monitor logs, and TensorBoard charts that combine several curves.
+"""Tags of the monitor's values, and TensorBoard charts that combine several curves.
 
-Tags read "watch_what/measure/where". TensorBoard makes one group of all tags with the same first
-word and sorts the groups: "watch" comes after "train" and "val", which are what to look at first.
+Tags read "watch_what/measure/where". TensorBoard groups tags by their first word and sorts the
+groups: "watch" comes after "train" and "val", because those two groups matter most.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from translate.insight.measure import KINDS, AttentionStatistics, Inspection
 
 
 def inspection_scalars(found: Inspection) -> dict[str, float]:
-    """Return what one inspection measured, by tag."""
+    """Return the measurements of one inspection by tag."""
     scalars = {
         f"watch_attention/{name}/{kind}_{layer + 1}": value
         for (kind, layer), figures in found.attention.items()
@@ -28,8 +28,8 @@ def _chart(*tags: str) -> list:
     return ["Multiline", [f"^{tag}$" for tag in tags]]
 
 
-# The layout of the tab "custom scalars": a chart for what is to be compared. Tags are regular
-# expressions.
+# The layout of the tab "custom scalars": each chart shows curves to compare. Tags are
+# regular expressions.
 CHARTS = {
     "loss": {
         "training and validation loss": _chart("train/nll", "val/nll"),

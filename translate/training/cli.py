@@ -1,4 +1,4 @@
-"""`translate fit`, `validate` and `test`: from a YAML file and a command line to the work."""
+"""`translate fit`, `validate` and `test`: read the settings, then train or score a model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CALLBACKS = {
 
 
 class TranslationCLI(LightningCLI):
-    """A command with its settings, its model and data and, once it runs, its Trainer.
+    """One command: its settings, its model and data and, while the command runs, its Trainer.
 
     The constructor parses and checks the settings. `fit`, `validate` and `test` do the work and
     return the lines of standard output.
@@ -56,10 +56,10 @@ class TranslationCLI(LightningCLI):
     Args:
         command: "fit", "validate" or "test".
         args: the command line after the command.
-        module_class: what is trained. A subclass can override `build_model` or parts of the update.
+        module_class: class to train; a subclass can override `build_model` or parts of an update.
 
     Raises:
-        UsageError: with everything that is wrong, in one line.
+        UsageError: invalid settings, explained in one line.
     """
 
     trainer: Trainer
@@ -84,7 +84,7 @@ class TranslationCLI(LightningCLI):
             trainer_defaults={
                 # "auto" would choose Apple's MPS, on which this program has never been tried.
                 "accelerator": "cpu" if torch.backends.mps.is_available() else "auto",
-                "max_epochs": 50,  # early stopping ends most runs before
+                "max_epochs": 50,  # early stopping ends most runs earlier
                 "devices": 1,
                 "log_every_n_steps": 10,
                 "num_sanity_val_steps": 0,
@@ -105,7 +105,7 @@ class TranslationCLI(LightningCLI):
         for name, callback in CALLBACKS.items():
             parser.add_lightning_class_args(callback, name)
         parser.link_arguments("model.max_length", "data.max_length")
-        # Absolute, so that a printed config means the same everywhere.
+        # An absolute path, so that a printed config works in every folder.
         parser.set_defaults({"runs": Path("runs").absolute()})
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
@@ -113,7 +113,7 @@ class TranslationCLI(LightningCLI):
         self.config = _parse(parser, args)
 
     def instantiate_classes(self) -> None:
-        """Build model, data and callbacks, or report all contradictions in one message."""
+        """Build model, data and callbacks, or report all invalid settings in one message."""
         highest = {"beam": MAX_BEAM, "length_penalty": MAX_LENGTH_PENALTY}
         faults = out_of_range(vars(self.config), {"beam": 1, "length_penalty": 0}, highest)
         parts = []
@@ -127,10 +127,10 @@ class TranslationCLI(LightningCLI):
         self.model, self.datamodule, *self.callbacks = parts
 
     def fit(self) -> list[str]:
-        """Train. Everything that can be refused is refused before a folder is made.
+        """Train the model; check settings and data before creating the run folder.
 
         Raises:
-            UserError: bad data, or training that diverges.
+            UserError: the data is bad, or training diverges.
             KeyboardInterrupt: after Ctrl-C; the log says how to resume.
         """
         config, resumed, folder = self.config, None, None
@@ -156,7 +156,7 @@ class TranslationCLI(LightningCLI):
         self.datamodule.setup("fit")
         check_trainer(trainer, len(self.datamodule.train_sampler))
         if not trainer.fast_dev_run:
-            config.name = folder.path.parent.name  # not that of config.yaml
+            config.name = folder.path.parent.name  # config.yaml may have another name
             folder.save_config(self.parser.dump(config, skip_unset=False))
         started = time.monotonic()
         try:
@@ -185,7 +185,7 @@ class TranslationCLI(LightningCLI):
         return [f"{name:<16} {float(value):.4f}" for name, value in metrics]
 
     def test(self) -> Iterator[str]:
-        """Yield the tables of the test set and of the challenge files, or of --input; save both."""
+        """Yield the tables of the test set and of the challenge files, or of --input; save them."""
         config = self.config
         given = read_files(config.input, config.reference)
         trained = _load(config.ckpt_path)
@@ -206,7 +206,7 @@ class TranslationCLI(LightningCLI):
     def make_trainer(
         self, run_logger: RunLogger | None = None, checkpoints: SaveCheckpoints | None = None
     ) -> Trainer:
-        """Return a Trainer with our callbacks added to those of the config, which replace none.
+        """Return a Trainer with our callbacks and, in addition, the callbacks of the config.
 
         Raises:
             UsageError: settings that Lightning refuses.
@@ -229,7 +229,7 @@ class TranslationCLI(LightningCLI):
             raise UsageError(" ".join(str(error).split())) from None
 
     def _finish(self, folder: RunFolder, checkpoints: SaveCheckpoints, seconds: float) -> list[str]:
-        """Mark the run as finished."""
+        """Save the result, which marks the run as finished; return the lines to print."""
         early = self.trainer.early_stopping_callback
         if early is not None and early.wait_count >= early.patience:
             logger.info(
@@ -286,7 +286,7 @@ def _lightning() -> Iterator[None]:
             yield
     except MisconfigurationException as error:
         raise UsageError(str(error).splitlines()[0]) from None
-    except SystemExit:  # Lightning's answer to Ctrl-C, after which it ignores the signal
+    except SystemExit:  # Lightning exits on Ctrl-C, and ignores the signal from then on
         signal.signal(signal.SIGINT, signal.default_int_handler)
         raise KeyboardInterrupt from None
 

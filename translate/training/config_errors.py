@@ -1,4 +1,4 @@
-"""What the parser refuses, told in one line: what is wrong, where, and what to do."""
+"""Explain errors of the parser in one line: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from translate.text.corpus import ParallelFiles
 
-# Sections of files, or lists of them; the parser does not list their settings.
+# Sections that name files, or lists of such sections; the parser does not list their settings.
 _FILES = ("data.train", "data.valid", "data.test")
 _IN_FILES = [f"{key}.{field.name}" for key in _FILES for field in dataclasses.fields(ParallelFiles)]
 
@@ -67,7 +67,7 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     if not close:  # the right name in the wrong section
         words = difflib.get_close_matches(key.rpartition(".")[2], last, n=1, cutoff=0.6)
         close = [last[word] for word in words]
-    return f"; did you mean {close[0]}?" if close else "; `translate fit --help` lists them all"
+    return f"; did you mean {close[0]}?" if close else "; `translate fit --help` lists all settings"
 
 
 def section_names(known: Iterable[str]) -> list[str]:
@@ -77,7 +77,7 @@ def section_names(known: Iterable[str]) -> list[str]:
 
 
 def _no_section(key: str, text: str, *, given: bool) -> str:
-    """Return what to write if a section was given as one value, such as a file's name; else ""."""
+    """Return the right form if a section was given as one value, such as a file name; else ""."""
     text_given = re.search(r"Unable to load config '(.+)'\n", text)
     if key not in _FILES:
         return f"expected a section of settings, got {text_given[1]}" if text_given else ""
@@ -105,7 +105,7 @@ def _wrong_value(text: str) -> str:
 
 
 def _plain(kind: str) -> str:
-    """Return Python's name of a type as a person would write it."""
+    """Return a short, readable form of Python's name of a type."""
     kind = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", kind)
     kind = re.sub(r"(?:typing\.)?Literal\[(.*)\]", r"\1", kind)
     return re.sub(

@@ -1,4 +1,4 @@
-"""How jsonargparse reads and writes paths and text; importing this module changes it."""
+"""Set how jsonargparse reads and writes paths and text, when this module is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jsonargparse.typing import register_type
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text like 77950e8: text for PyYAML, but a number for jsonargparse."""
+    """Dumper that quotes text such as 77950e8, which jsonargparse would read as a number."""
 
 
 _Dumper.add_implicit_resolver(

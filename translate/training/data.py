@@ -1,4 +1,4 @@
-"""The LightningDataModule: from the files that the config names to batches."""
+"""The LightningDataModule: read the files that the config names, and make batches."""
 
 from __future__ import annotations
 
@@ -33,30 +33,31 @@ class TranslationData(lightning.LightningDataModule):
     """Parallel text for training, validation and testing, and its tokenizer.
 
     `train`, `valid` and `test` each name files in one of the forms of `ParallelFiles`, or a list of
-    such sources, which are read one after the other. `--data.train.tsv FILE` and the like set one
-    on the command line; after a list, they change its last source.
+    such sources, which are read one after the other. Options such as
+    `--data.train.tsv FILE` set one source on the command line; after a list, they change its last
+    source.
 
     Args:
         train: sentence pairs to train on.
-        valid: pairs that choose the best checkpoint. Without them, some pairs of `train` are held
-            out; none of their source sentences stays in `train`.
-        test: pairs for `translate test`. Without them and `valid`, as many pairs are held out for
-            the test. Files of `valid` and `test` are not filtered: only pairs that are blank on
-            one side are left out, and pairs of `valid` too long for the model. A message counts
-            them.
+        valid: pairs that choose the best checkpoint. If it is not set, some pairs of `train`
+            are held out; their source sentences do not occur in the rest of `train`.
+        test: pairs for `translate test`. If neither it nor `valid` is set, as many pairs of `train`
+            are held out for the test. The pairs of `valid` and `test` are not filtered: only pairs
+            with a blank side are left out, and pairs of `valid` that are too long for the model.
+            Messages say how many.
         challenge: folder of .tsv files, each scored separately by `translate test`.
-        held_out: pairs to hold out for each of the two; at most a tenth of `train`.
+        held_out: pairs to hold out for `valid` and for `test`, each at most a tenth of `train`.
         filters: which pairs of `train` are left out.
         tokenizer: a SentencePiece .model; without it, one is trained on `train`.
-        vocab_size: pieces of the trained tokenizer, both languages together; reduced where a
-            small corpus supports fewer.
-        batch_tokens: limit of a batch: rows x (longest source + longest target), with padding.
-            Small, because a small corpus needs many updates more than it needs large ones.
+        vocab_size: pieces of the trained tokenizer, both languages together; reduced if
+            the corpus is too small for so many.
+        batch_tokens: maximum tokens of a batch with padding: rows x (longest source + longest
+            target). Small, because a small corpus needs many updates more than large batches.
         num_workers: processes that build batches; 0 is fastest at this size.
         max_length: longest sentence in pieces, including bos or eos; set by model.max_length.
 
     Raises:
-        ValueError: with all contradictions among the settings, before any file is read.
+        ValueError: invalid settings, all in one message, before any file is read.
     """
 
     train: Sources | None = None
@@ -85,15 +86,15 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
-        self.trained_tokenizer: Tokenizer  # that of a checkpoint is set before `setup`
-        self.batches_done = 0  # of the epoch in which a run is resumed
+        self.trained_tokenizer: Tokenizer  # a checkpoint's is set before `setup`
+        self.batches_done = 0  # batches that a resumed run skips in its first epoch
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
         self.valid_pairs: list[Pair] = []
 
     def setup(self, stage: str) -> None:
-        """Read, split, train the tokenizer, encode, filter; log what was left out and why."""
+        """Read and split pairs, train the tokenizer, encode; log which pairs are left out."""
         if self.valid_examples:
             return
         corpora = {"train": self._read("train")}
@@ -122,8 +123,8 @@ class TranslationData(lightning.LightningDataModule):
         The same data, filters and seed give the same split in every command.
 
         Raises:
-            UsageError: no such data in the config.
-            UserError: data that cannot be read.
+            UsageError: the config sets no such data.
+            UserError: the data cannot be read.
         """
         if self.files[name] is not None:
             return self._read(name).pairs
@@ -135,7 +136,7 @@ class TranslationData(lightning.LightningDataModule):
         return parts[name]
 
     def challenge_files(self) -> list[Path]:
-        """Return the challenge files in order of name, without hidden files."""
+        """Return the challenge files sorted by name, without hidden files."""
         if self.challenge is None:
             return []
         files = sorted(self.challenge.glob("[!.]*.tsv"))
@@ -159,7 +160,7 @@ class TranslationData(lightning.LightningDataModule):
         return corpus
 
     def _split(self, pairs: list[Pair]) -> dict[str, list[Pair]]:
-        """Return the pairs to train on, and those held out for what has no files."""
+        """Return the training pairs, and the pairs held out for `valid` and `test`, by name."""
         if self.files["valid"] is not None:
             return {"train": pairs}
         missing = [name for name, files in self.files.items() if files is None]
@@ -188,7 +189,7 @@ class TranslationData(lightning.LightningDataModule):
     def _encode(
         self, name: str, pairs: list[Pair], corpus: Corpus
     ) -> tuple[list[Pair], list[Example]]:
-        """Return what fits the model; `corpus` is where the pairs come from."""
+        """Return the pairs of `corpus` that fit the model, and their examples."""
         examples = encode_pairs(self.trained_tokenizer, pairs)
         fits = [max(example.lengths) <= self.max_length for example in examples]
         if not all(fits):
@@ -206,8 +207,8 @@ class TranslationData(lightning.LightningDataModule):
         return list(compress(pairs, fits)), list(compress(examples, fits))
 
     def train_dataloader(self) -> DataLoader:
-        """Return batches of about equal size; a resumed run skips those it has done."""
-        # For trainer.overfit_batches they must be the same in every epoch.
+        """Return batches of about equal size; a resumed run skips the batches it has done."""
+        # trainer.overfit_batches needs the same batches in every epoch.
         self.train_sampler.shuffle = not self.trainer.overfit_batches
         self.train_sampler.set_epoch(self.trainer.current_epoch)
         self.train_sampler.skip, self.batches_done = self.batches_done, 0
@@ -226,7 +227,7 @@ class TranslationData(lightning.LightningDataModule):
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         return DataLoader(
-            examples,  # type: ignore[arg-type]  # a list has all that is needed of a Dataset
+            examples,  # type: ignore[arg-type]  # a list works as a Dataset
             batch_sampler=sampler,
             collate_fn=partial(collate, tokenizer=self.trained_tokenizer),
             num_workers=self.num_workers,
@@ -240,7 +241,7 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
     Pairs that are blank on one side are left out, as in the files of a config, and counted.
 
     Raises:
-        UsageError: one without the other, or one file for both.
+        UsageError: only one of them is given, or both are the same file.
         UserError: a file that cannot be read, unequal line counts, only blank lines.
     """
     if source is None and reference is None:
@@ -258,7 +259,7 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
 
 
 def _warn(problems: Iterable[Problem]) -> None:
-    """Log what `translate check` lists as a warning."""
+    """Log the problems that `translate check` reports as warnings."""
     for problem in problems:
         if problem.severity == WARNING:
             logger.warning(str(problem))

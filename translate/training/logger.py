@@ -24,7 +24,7 @@ def show_text(trainer: Trainer, tag: str, text: str) -> None:
 
 
 class RunLogger(TensorBoardLogger):
-    """Writes into the run's folder; x is the number of updates made when a value was measured.
+    """Logger of the run's folder; x is the number of updates made when a value was measured.
 
     Lightning's own count is one lower at validation, and with accumulation or after a resume it
     can give two values the same number.
@@ -53,5 +53,5 @@ class RunLogger(TensorBoardLogger):
         super().log_metrics(shown, self._updates())
 
     def save(self) -> None:
-        """Flush; Lightning would also write an empty hparams.yaml beside config.yaml."""
+        """Flush only: Lightning would also write an empty hparams.yaml beside config.yaml."""
         self.experiment.flush()

@@ -1,15 +1,15 @@
 """The LightningModule: one update, from a batch to new weights.
 
-Lightning calls what an update consists of in this order:
+Lightning runs the parts of an update in this order:
 
-    training_step             loss, summed over the real target tokens, and their number
-    (Lightning: backward)     gradients of the sum, added to those of earlier batches
+    training_step             sum of the loss over the real target tokens, and their number
+    (Lightning: backward)     gradients of this sum, added to the gradients of earlier batches
     on_before_optimizer_step  gradients divided by the number of tokens; learning rate
     (Lightning: clipping)     trainer.gradient_clip_val
-    (Lightning: step)         the optimizer of `configure_optimizers`; gradients back to zero
+    (Lightning: step)         the optimizer changes the weights; gradients are set to zero
     on_train_batch_end        stop after trainer.max_steps updates
 
-With `trainer.accumulate_grad_batches` n, the first two lines run n times before the next ones.
+If `trainer.accumulate_grad_batches` is n, the first two parts run n times before the others.
 
 Shapes: B batch, S source length, T target length, D d_model, V vocabulary; N real target tokens
 """
@@ -37,19 +37,21 @@ from translate.training.settings import out_of_range
 
 
 class TranslationModule(lightning.LightningModule):
-    """Trains a `Transformer`. The vocabulary comes from the data, so `setup` builds the model.
+    """LightningModule that trains a `Transformer`.
+
+    `setup` builds the model, because the size of the vocabulary comes from the data.
 
     Args:
         optimizer: "adamw" for everything, or "muon" for the matrices and AdamW for the rest.
         peak_learning_rate: AdamW's highest learning rate, reached after the warmup.
-        muon_learning_rate: Muon's highest learning rate, reached at the same time.
+        muon_learning_rate: Muon's highest learning rate, also reached after the warmup.
         warmup_steps: updates until the highest learning rate.
-        weight_decay: decay of the matrices, multiplied by the learning rate.
+        weight_decay: weight decay of the matrices; an update multiplies it by the learning rate.
         label_smoothing: probability that is spread evenly over the vocabulary.
         **architecture: fields of `TransformerConfig`, except `vocab_size` and `pad_id`.
 
     Raises:
-        ValueError: with all contradictions among the settings, before any data is read.
+        ValueError: invalid settings, all in one message, before any data is read.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class TranslationModule(lightning.LightningModule):
         if not 0 <= label_smoothing < 1:
             faults.append(f"label_smoothing must lie in [0, 1), not {label_smoothing}")
         try:
-            # The parser follows this call to the names, types and defaults of **architecture.
+            # jsonargparse reads the names, types and defaults of **architecture from this call.
             self.config = TransformerConfig(vocab_size=5, pad_id=0, **architecture)
         except ValueError as error:
             faults.insert(0, str(error))
@@ -95,7 +97,7 @@ class TranslationModule(lightning.LightningModule):
         return Transformer(config)
 
     def use(self, model: Transformer, tokenizer: Tokenizer) -> None:
-        """Take a trained model instead of building one; the model settings are ignored."""
+        """Use a trained model instead of building one; the model settings are ignored."""
         self.model, self.tokenizer, self.config = model, tokenizer, model.config
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -103,24 +105,27 @@ class TranslationModule(lightning.LightningModule):
             self.model,
             self.hparams.optimizer,
             weight_decay=self.hparams.weight_decay,
-            # Under mixed precision a fused optimizer would undo the loss scale after the clipping.
+            # In mixed precision, a fused optimizer would remove the loss scale only after clipping.
             fused="mixed" not in str(self.trainer.precision),
         )
 
     # One update
 
     def on_train_start(self) -> None:
-        """Log at least once per epoch: a corpus of three pairs has one update per epoch."""
+        """Log at least once per epoch, even if an epoch has only one update."""
         trainer = self.trainer
         updates = -(-trainer.num_training_batches // trainer.accumulate_grad_batches)
         trainer.log_every_n_steps = min(trainer.log_every_n_steps, updates)
 
     def on_train_epoch_start(self) -> None:
-        # Lightning tells the epoch to a sampler, but not to a batch sampler.
+        # Lightning calls `set_epoch` of a sampler, but not of a batch sampler.
         self.trainer.datamodule.train_sampler.set_epoch(self.current_epoch)
 
     def loss(self, batch: Batch) -> Loss:
-        """Compute logits for the N real target tokens only: they cost more than all else."""
+        """Return the loss of a batch.
+
+        Logits are the most expensive operation: only the N real target tokens get them.
+        """
         real = batch.tgt_out != self.config.pad_id  # (B, T)
         memory, src_mask = self.model.encode(batch.src)  # (B, S, D)
         hidden = self.model.decode(batch.tgt_in, memory, src_mask)  # (B, T, D)
@@ -134,7 +139,7 @@ class TranslationModule(lightning.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the *sum* over tokens; `on_before_optimizer_step` divides by their number.
 
-        So every token has the same weight, also when the gradients of batches with different
+        So every token has the same weight, even if the gradients of batches with different
         numbers of tokens are accumulated.
         """
         loss, nll, count = self.loss(batch)
@@ -144,7 +149,7 @@ class TranslationModule(lightning.LightningModule):
         real = (batch.src != self.config.pad_id).sum() + count
         positions = batch.src.numel() + batch.tgt_out.numel()
         self.log("train/padding_share", 1 - real / positions, batch_size=count)
-        return loss * self.trainer.accumulate_grad_batches  # Lightning divides by it
+        return loss * self.trainer.accumulate_grad_batches  # Lightning divides by this
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
@@ -160,7 +165,7 @@ class TranslationModule(lightning.LightningModule):
                 warmup_steps=settings.warmup_steps,
                 total_steps=self.trainer.estimated_stepping_batches,
             )
-        self.log("train/learning_rate", group["lr"], batch_size=1)  # AdamW's
+        self.log("train/learning_rate", group["lr"], batch_size=1)  # of AdamW
         norm = torch.nn.utils.get_total_norm(gradients)
         self.log("train/gradient_norm", norm, batch_size=1)  # before clipping
         looked_at = (self.global_step + 1) % max(1, self.trainer.log_every_n_steps) == 0
@@ -169,12 +174,12 @@ class TranslationModule(lightning.LightningModule):
             self._require_finite("gradient norm", float(norm))
 
     def on_train_batch_end(self, outputs: object, batch: Batch, batch_idx: int) -> None:
-        # Stopped in this way, a run that ends inside an epoch is validated and saved, too.
+        # With `should_stop`, Lightning also validates and saves a run that ends inside an epoch.
         if self.global_step == self.trainer.max_steps:
             self.trainer.should_stop = True
 
     def _require_finite(self, name: str, value: float) -> None:
-        """Stop while the last good checkpoint is still there: NaN weights never recover."""
+        """Stop before NaN weights, which never recover, replace a good checkpoint."""
         if not math.isfinite(value):
             raise UserError(
                 f"training diverged: {name} {value} after {self.global_step} updates; lower "
@@ -185,7 +190,7 @@ class TranslationModule(lightning.LightningModule):
     # Validation
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Log means; Lightning weights them with the number of tokens, `batch_size`."""
+        """Log the mean losses of a batch; Lightning averages them, weighted by `batch_size`."""
         loss, nll, count = self.loss(batch)
         self.log("val/loss", loss / count, batch_size=count)
         self.log("val/nll", nll / count, batch_size=count)
@@ -199,7 +204,7 @@ class TranslationModule(lightning.LightningModule):
     # Checkpoints
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add what decoding needs (settings, tokenizer), and what resuming needs."""
+        """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         checkpoint["training"] = rewind_loops(checkpoint["loops"])
         checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
 

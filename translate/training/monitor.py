@@ -1,4 +1,4 @@
-"""The callback that measures the model's inside during training and warns of what goes wrong."""
+"""The callback that measures the model during training and warns of problems."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _PROJECTED = 1000  # pieces in the projector: the first ones are the most freque
 
 
 class Monitor(Callback):
-    """Logs attention, residual stream, gradients and updates, and warns of what goes wrong.
+    """Callback that logs attention, residual stream, gradients and updates, and warns of problems.
 
-    Gradients and updates are measured whenever a step is logged; attention and the residual stream
-    at each validation, on a few validation pairs that stay the same.
+    Gradients and updates are measured whenever a step is logged. Attention and the residual stream
+    are measured at each validation, always on the same few validation pairs.
 
     Args:
-        sentences: validation pairs to measure, spread evenly; 0 switches the monitor off.
+        sentences: number of validation pairs to measure, evenly spaced; 0 switches the monitor off.
     """
 
     def __init__(self, sentences: int = 32) -> None:
@@ -40,12 +40,12 @@ class Monitor(Callback):
         self.sentences = sentences
         self._health: Health  # set when training starts
         self._resumed_state: dict[str, Any] = {}
-        self._weights: dict[str, list[Tensor]] = {}  # before the update, by part
-        self._gradient_norms: dict[str, float] = {}  # by part
-        self._losses: list[float] = []  # of training since the last validation
+        self._weights: dict[str, list[Tensor]] = {}  # before the update, by module
+        self._gradient_norms: dict[str, float] = {}  # by module
+        self._losses: list[float] = []  # training losses since the last validation
 
     def on_train_start(self, trainer, pl_module) -> None:
-        # Not in on_fit_start: counting the updates there would draw batches before a resume.
+        # Not in on_fit_start: counting the updates there would draw batches before resuming.
         self._health = Health(
             len(pl_module.tokenizer),
             pl_module.hparams.warmup_steps,
@@ -56,14 +56,14 @@ class Monitor(Callback):
             writer.add_custom_scalars(CHARTS)
 
     def state_dict(self) -> dict[str, Any]:
-        """A resumed run does not repeat warnings, and compares with the same best values."""
+        """Return the history: a resumed run repeats no warnings and keeps its best values."""
         return self._health.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._resumed_state = state_dict
 
     def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
-        """Measure gradients, which are still sums here: the module divides and clips them next."""
+        """Measure gradients. They are still sums here: the module divides them afterwards."""
         self._weights = {}
         every = trainer.log_every_n_steps
         if not self.sentences or not every or (trainer.global_step + 1) % every:

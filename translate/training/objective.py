@@ -1,6 +1,6 @@
-"""What training minimises: label-smoothed cross entropy, as sums over target tokens.
+"""The training objective: label-smoothed cross entropy, summed over target tokens.
 
-Shapes: N real target tokens (padding is left out before), n of them in one chunk, D d_model,
+Shapes: N real target tokens (padding is removed before), n of them in one chunk, D d_model,
 V vocabulary
 """
 
@@ -13,17 +13,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-# Rows whose logits exist at the same time: 1,024 x 8,000 float32 are 33 MB. The logits of a whole
-# batch would be far larger than any other tensor, and written to RAM and read back several times.
+# Rows whose logits are computed at the same time: 1,024 x 8,000 float32 numbers take 33 MB. The
+# logits of a whole batch would be by far the largest tensor, and writing them to RAM and reading
+# them back several times would take long.
 CHUNK = 1024
 
 
 class Loss(NamedTuple):
     """Sums over N target tokens, so that batches of any size add up exactly."""
 
-    loss: Tensor  # label-smoothed cross entropy in nats; this one is differentiated
+    loss: Tensor  # label-smoothed cross entropy in nats, to be differentiated
     nll: Tensor  # negative log-likelihood of the target pieces in nats; for the perplexity
-    count: int  # type: ignore[assignment]  # N; tuples have a method of this name
+    count: int  # type: ignore[assignment]  # N; a tuple has a method with this name
 
 
 def label_smoothed_cross_entropy(
@@ -37,7 +38,7 @@ def label_smoothed_cross_entropy(
     label_smoothing=smoothing, reduction="sum")``. Without any target all three sums are zero.
     """
     nll = _ChunkedCrossEntropy.apply(hidden, weight, targets)
-    # What smoothing adds needs no logits: it moves probability from the target to all pieces.
+    # The smoothing term is linear in the logits, so it needs only sums over the hidden vectors.
     target_logits = (hidden * F.embedding(targets, weight)).sum()
     mean_logits = hidden.sum(dim=0) @ weight.mean(dim=0)
     loss = nll + smoothing * (target_logits - mean_logits)
@@ -45,20 +46,20 @@ def label_smoothed_cross_entropy(
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Output layer, loss and gradients, chunk by chunk, so that the (N, V) logits never exist.
+    """Output layer, loss and gradients in chunks, without ever storing all (N, V) logits.
 
     The loss of a row is log Σ exp(logits) - the target's logit. Its gradient with respect to the
-    logits is softmax(logits) - 1 at the target: both are computed together, from the same logits.
-    ``F.linear_cross_entropy`` in chunks is 10 % faster in float32, but multiplies in float32 under
-    autocast, where the loss then takes 60 % longer.
+    logits is softmax(logits), minus 1 at the target. Loss and gradient are computed together, from
+    the same logits. ``F.linear_cross_entropy`` in chunks is 10 % faster in float32, but under
+    autocast it still multiplies in float32, and then takes 60 % longer.
     """
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
         device = weight.device.type
-        exact = torch.promote_types(weight.dtype, torch.float32)  # of the sums
+        exact = torch.promote_types(weight.dtype, torch.float32)  # dtype of the sums
         autocast = torch.is_autocast_enabled(device)
-        low = torch.get_autocast_dtype(device) if autocast else weight.dtype  # of the products
+        low = torch.get_autocast_dtype(device) if autocast else weight.dtype  # of products
         table = weight.to(low)
         loss = hidden.new_zeros((), dtype=exact)
         if differentiate := any(ctx.needs_input_grad):
@@ -73,7 +74,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             total = exponentials.sum(dim=1, keepdim=True)  # (n, 1)
             loss += (highest + total.log() - target_logits).sum()
             if differentiate:
-                # The gradient times `total`: dividing (n, D) later costs less.
+                # The gradient times `total`: dividing (n, D) numbers later costs less than (n, V).
                 gradient = exponentials.scatter_add_(1, pieces, -total).to(low)
                 grad_hidden[start : start + CHUNK] = gradient @ table / total
                 grad_weight += gradient.t() @ (rows / total).to(low)

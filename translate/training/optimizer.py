@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-# The quintic of Jordan et al. 2024: steep at 0, so that small singular values grow within a few
-# iterations; larger ones then stay between about 0.7 and 1.2, which is close enough to 1.
+# The polynomial of degree 5 of Jordan et al. 2024. It is steep at 0, so that small singular values
+# grow within a few iterations. Large singular values stay between about 0.7 and 1.2, which is close
+# enough to 1.
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _ITERATIONS = 5
 _MOMENTUM = 0.95
@@ -19,7 +20,7 @@ _MOMENTUM = 0.95
 def build_optimizer(
     model: nn.Module, kind: str, *, weight_decay: float, fused: bool
 ) -> torch.optim.Optimizer:
-    """Return "adamw" or "muon" for `model`; the learning rate is set before every update.
+    """Return the optimizer `kind`, "adamw" or "muon"; every update sets its learning rate first.
 
     AdamW has β₂ = 0.98, which follows the fast-changing gradients of embeddings better than 0.999
     (Vaswani et al. 2017, section 5.3). Only matrices decay: a bias or a norm has no scale to
@@ -42,12 +43,12 @@ def orthogonalise(matrices: Tensor) -> Tensor:
     """Return each of `matrices` (n, rows, columns) with its singular values moved close to 1.
 
     Newton-Schulz iterations consist of matrix products; an SVD takes a hundred times as long. All
-    matrices are computed together and in their own precision: ``torch.optim.Muon`` takes them one
-    by one in bfloat16, which is ten times slower on a processor without bfloat16 arithmetic.
+    matrices are computed together and in their own precision. ``torch.optim.Muon`` computes them
+    one by one in bfloat16, which is ten times slower on a processor without bfloat16 arithmetic.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices
-    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # no singular value above 1
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # now all are at most 1
     a, b, c = _COEFFICIENTS
     for _ in range(_ITERATIONS):
         gram = x @ x.mT
@@ -58,9 +59,10 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 class MuonAdamW(torch.optim.AdamW):
     """Muon for groups whose "muon" is true, AdamW for the others; one optimizer for Lightning.
 
-    Muon (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks") steps along
-    the orthogonalised momentum: every direction of a matrix moves at the same rate, also those
-    that few tokens ask for. Its `lr` is the length of that step, so it is far larger than AdamW's.
+    Muon (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks") moves a
+    matrix along its orthogonalised momentum. So every direction of the matrix changes at the same
+    rate, even a direction that few tokens use. `lr` is the length of this step; it is far larger
+    than the learning rate of AdamW.
     """
 
     @torch.no_grad()
@@ -73,7 +75,7 @@ class MuonAdamW(torch.optim.AdamW):
         for group in self.param_groups:
             if group["muon"]:
                 self._muon(group)
-        super().step()  # AdamW skips the matrices: they have no gradient any more
+        super().step()  # AdamW skips the matrices: their gradients are None now
         return loss
 
     def _muon(self, group: dict[str, Any]) -> None:
@@ -89,10 +91,10 @@ class MuonAdamW(torch.optim.AdamW):
                 matrix.grad = None
 
     def _direction(self, matrix: Tensor) -> Tensor:
-        """Return the Nesterov momentum: the momentum, and the newest gradient once more."""
+        """Return the Nesterov momentum: the newest gradient plus 0.95 times the momentum."""
         state = self.state[matrix]
         if not state:
-            state["step"] = torch.zeros(())  # AdamW looks for it when a state is loaded
+            state["step"] = torch.zeros(())  # AdamW expects "step" when it loads a state
             state["momentum"] = torch.zeros_like(matrix)
         momentum = state["momentum"].mul_(_MOMENTUM).add_(matrix.grad)
         return matrix.grad.add(momentum, alpha=_MOMENTUM)

@@ -1,4 +1,4 @@
-"""Resume from a checkpoint: which one, what was done before it, and whether anything is left."""
+"""Resume from a checkpoint: find it, read its progress, and check that updates are left."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from translate.errors import UsageError, UserError
 
 
 def rewind_loops(loops: dict[str, Any]) -> dict[str, int]:
-    """Set the state of Lightning's loops in a checkpoint to one that it resumes exactly.
+    """Change the loop state in a checkpoint so that Lightning resumes exactly.
 
-    That is the state in which a validation saves: some batches are done, and their epoch has not
+    The result is the state during a validation: some batches are done, and their epoch has not
     ended. From checkpoints of other moments (the end of an epoch or of training, after a batch),
-    Lightning repeats batches or loses an epoch.
+    Lightning would repeat batches or lose an epoch.
 
-    `checkpoint["loops"]` is not documented; these are its names in lightning 2.6. If they change,
+    `checkpoint["loops"]` is not documented; these are the names in lightning 2.6. If they change,
     the tests in tests/training/test_resume.py fail.
 
     Returns:
@@ -49,10 +49,10 @@ class Resumed:
 
     @classmethod
     def read(cls, given: Path) -> Resumed:
-        """Read the checkpoint that `given` means, a file or a folder.
+        """Read the checkpoint `given`, a file or a folder.
 
         Raises:
-            UserError: no such file, or one that cannot be resumed.
+            UserError: there is no such file, or it cannot be resumed.
         """
         path = _last_checkpoint(given.expanduser())
         trained = load_checkpoint(path)
@@ -70,7 +70,7 @@ class Resumed:
         """Check that `settings` describe the same model and that `trainer` has something to do.
 
         Raises:
-            UsageError: another model.
+            UsageError: the settings describe another model.
             UserError: the run has already reached a limit.
         """
         stored = {**asdict(self.trained.model.config), "optimizer": self.optimizer}
@@ -93,7 +93,7 @@ class Resumed:
 
 
 def _last_checkpoint(given: Path) -> Path:
-    """Prefer the last state of the newest run to the best one."""
+    """Return the file `given`, or last.ckpt of the newest run in it; else ask `find_model`."""
     versions = sorted(given.glob("version_*"), key=version_number, reverse=True)
     folders = [given, *(folder / "checkpoints" for folder in (given, *versions))]
     candidates = [given, *(folder / "last.ckpt" for folder in folders)]

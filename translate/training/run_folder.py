@@ -24,17 +24,17 @@ from translate.io import write_atomically
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where one run writes. Making the object creates nothing on disk."""
+    """The folder of one run. Creating this object creates nothing on disk."""
 
     path: Path  # runs/NAME/version_N
-    resumed: bool = False  # the folder of the run that wrote the checkpoint
+    resumed: bool = False  # the folder exists: it is the run that wrote the checkpoint
 
     @classmethod
     def new(cls, runs: Path, name: str) -> RunFolder:
         """Return the next unused version of `name`.
 
         Raises:
-            UsageError: a name that is not the name of one folder.
+            UsageError: `name` is not the name of one folder.
         """
         if name in (".", "..") or Path(name).name != name:
             raise UsageError(f"name must be the name of one folder, not {name!r}")
@@ -88,10 +88,11 @@ class RunFolder:
 
 
 def results_path(checkpoint: Path, name: str) -> Path:
-    """Return where `translate test` writes the results `name` of a model, without suffix.
+    """Return the path, without suffix, where `translate test` writes the results `name`.
 
-    They are in the run's folder, or beside a model that is elsewhere. Unless the model is a run's
-    best, its name comes first, so that the results of two models in one place differ.
+    Results are in the run's folder, or beside a checkpoint outside run folders. Unless the
+    checkpoint is best.ckpt of a run, the file name begins with the name of the checkpoint, so that
+    two checkpoints in one folder have different results.
     """
     run = RunFolder.of_checkpoint(checkpoint)
     if run is not None and checkpoint.stem == "best":
@@ -100,6 +101,6 @@ def results_path(checkpoint: Path, name: str) -> Path:
 
 
 def _quoted(text: object) -> str:
-    """Always in quotes, so that a reader sees where the path ends."""
+    """Quote `text` for a shell, in any case, so that a reader sees where the path ends."""
     quoted = shlex.quote(str(text))
     return quoted if quoted.startswith("'") else f'"{quoted}"'

@@ -8,11 +8,12 @@ def learning_rate(step: int, *, peak: float, warmup_steps: int, total_steps: flo
 
     It rises linearly to `peak` at update `warmup_steps`, then falls linearly to zero after the last
     update. Warmup: Adam's estimates are noisy in the first updates, and a full step along noise can
-    move attention scores to where they get no gradient. Decay: small steps at the end average out
-    the noise of the batches. A run without an end (`total_steps` is infinite) stays at `peak`.
+    make attention scores so large that they get no gradient. Decay: small steps at the end
+    average out the noise of the batches. A run without an end (`total_steps` is infinite) stays at
+    `peak`.
 
     A pure function has no state to save: a resumed run has the same rates as an unbroken one, and
-    a run that is resumed with more epochs follows the longer schedule from there.
+    a run that is resumed with more epochs follows the longer schedule from then on.
     """
     if step < warmup_steps:
         return peak * (step + 1) / warmup_steps

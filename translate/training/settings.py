@@ -20,9 +20,9 @@ class CommandSettings:
     Args:
         name: folder in `runs`; by default the name of the config file.
         runs: folder of all runs.
-        ckpt_path: checkpoint, a file or a run folder: the one to resume, or the model to use.
-        beam: beam width of `test`; 1 leaves only greedy search.
-        length_penalty: of beam search in `test`: log probability / pieces ** length_penalty.
+        ckpt_path: checkpoint or run folder: the run to resume, or the model to use.
+        beam: beam width of `test`; 1 means greedy search only.
+        length_penalty: beam search in `test` compares log probability / pieces ** length_penalty.
     """
 
     name: str | None = None
@@ -37,8 +37,8 @@ class TestSettings(CommandSettings):
     """Settings of `test`.
 
     Args:
-        input: sentences to translate instead of data.test.
-        reference: their translations, line by line.
+        input: file of sentences to translate instead of data.test.
+        reference: file of their reference translations, line by line.
     """
 
     input: Path | None = None
@@ -61,10 +61,10 @@ def out_of_range(
 
 
 def check_trainer(trainer: Trainer, batches: int | None = None) -> None:
-    """Refuse what cannot train. `batches` per epoch are known once the data is read.
+    """Refuse settings that cannot train. `batches` per epoch are known once the data is read.
 
     Raises:
-        UsageError: with all faults.
+        UsageError: invalid settings, all in one message.
     """
     faults = [
         f"nothing to train: trainer.{limit} is 0"

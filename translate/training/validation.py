@@ -17,7 +17,7 @@ from translate.training.logger import show_text, tensorboard_writer
 
 logger = logging.getLogger(__name__)
 
-# A first sentence, one whose "it" must look back, and a question.
+# A short sentence, a sentence whose "it" refers to an earlier noun, and a question.
 HEATMAPS = (
     "This is an example",
     "The dog chased the ball because it rolled away.",
@@ -26,9 +26,9 @@ HEATMAPS = (
 
 
 class TranslateValidation(Callback):
-    """After each validation: translate the validation sources, score them, show some.
+    """Callback that translates the validation sources, scores the translations and shows some.
 
-    The model gets the sources only. References are used for scoring alone.
+    The model gets only the sources. References are used only for scoring.
 
     Args:
         samples: translations to show each time, spread evenly over the validation set.
