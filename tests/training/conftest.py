@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,17 @@ def _working_in(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
+def _wait_until_files_sort_by_time(runs: Path) -> None:
+    """Let the second pass in which an event file was made.
+
+    TensorBoard reads event files in the order of their names: second, host, process and a number
+    that counts the files of the process, so of one second file 10 would come before file 9.
+    """
+    seconds = [int(path.name.split(".")[3]) for path in runs.rglob("events.out.tfevents.*")]
+    while time.time() < max(seconds, default=0) + 1:
+        time.sleep(0.05)
+
+
 def command(folder: Path, name: str, config: dict | Path | None, *args: object) -> Outcome:
     """Run a command in this process with `folder` as the working directory."""
     arguments = [name]
@@ -88,6 +100,8 @@ def command(folder: Path, name: str, config: dict | Path | None, *args: object) 
         config = path
     if config is not None:
         arguments += ["--config", str(config)]
+    if "--ckpt_path" in args:
+        _wait_until_files_sort_by_time(folder / "runs")
     out, err = io.StringIO(), io.StringIO()
     with _working_in(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([*arguments, *map(str, args)])
