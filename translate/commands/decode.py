@@ -12,7 +12,6 @@ from translate.commands import console, options
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.errors import UsageError
 from translate.io import available_lines, check_writable, write_atomically
-from translate.text.text_files import read_lines
 
 if TYPE_CHECKING:
     from translate.decoding.translation import Translation
@@ -56,6 +55,8 @@ def _sentence_groups(args: argparse.Namespace) -> Iterable[list[str]]:
     if args.sentences:
         return [args.sentences]
     if args.input:
+        from translate.text.text_files import read_lines
+
         return [read_lines(args.input)]
     if sys.stdin is None:
         raise UsageError("standard input is closed: give sentences, or a file with --input")

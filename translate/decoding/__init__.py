@@ -1,1 +1,1 @@
-"""Ids in, ids out; then text in, text out: search, one model on disk, the translator."""
+"""Decoding: search (ids in, ids out), checkpoints, and the translator (text in, text out)."""

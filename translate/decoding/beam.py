@@ -20,17 +20,17 @@ from translate.model.transformer import Transformer
 class ScoredHypothesis(Hypothesis):
     """A hypothesis with the log probability of the pieces that the search chose.
 
-    Pieces that the prefix forces are the same in all hypotheses of a source and do not count; eos
-    does. At the limit a hypothesis has to end: where another piece would have been more probable
-    than eos, the hypothesis is not `finished`, but it has its eos and a score like all others.
+    The log probability includes eos, but no pieces that the prefix forces: these are the same in
+    all hypotheses of a source. At the limit a hypothesis has to end with eos. If another piece was
+    more probable than eos, the hypothesis is not `finished`, but it has a score like all others.
     """
 
     log_probability: float = 0.0
-    score: float = 0.0  # once it has ended
-    row: int = 0  # in the decoder, while it runs
+    score: float = 0.0  # set when the hypothesis ends
+    row: int = 0  # in the decoder, while the hypothesis runs
 
     def chosen_pieces(self, length: int) -> int:
-        """How many pieces the search has chosen when there are `length` ids and eos."""
+        """Return how many pieces the search has chosen when there are `length` ids and eos."""
         return length + 1 - len(self.prefix.pieces)
 
 
@@ -43,19 +43,19 @@ class Beam:
 
 
 class BeamSearch(Search):
-    """Follows the N most probable hypotheses of each source, for all sources of a batch at once.
+    """Follow the N most probable hypotheses of each source, for all sources of a batch at once.
 
     At every step all continuations of a source's running hypotheses compete, eos among them, and
-    the most probable ones stay. A hypothesis that ends keeps its place, so the others continue in
-    a beam that is narrower by one, and N = 1 is greedy search. Of the ended hypotheses the one
-    with the best `normalised_score` wins.
+    the most probable ones stay. An ended hypothesis still counts among the N, so each one makes
+    the beam of the others narrower by one. N = 1 is greedy search. Of the ended hypotheses, the
+    one with the best `normalised_score` wins.
 
-    A source is done as soon as nothing better can follow. A running hypothesis has log
-    probability s <= 0 and can only lose, s' <= s, and when it ends it has at most L pieces: its
-    limit, one piece for each character of the prefix that is still to come, and eos. As
-    s' / n ** a <= s / n ** a <= s / L ** a for all n <= L, it never scores more than s / L ** a,
-    where a is the length penalty. A hypothesis that cannot surpass the worst of the `wanted` best
-    is dropped.
+    A source is done as soon as no running hypothesis can still win. A running hypothesis has log
+    probability s <= 0, which can only fall to some s' <= s. When the hypothesis ends, it has at
+    most L pieces: its limit, one for each character of the prefix still to come, and eos. With the
+    length penalty a, s' / n ** a <= s / n ** a <= s / L ** a for all n <= L: the score is at most
+    s / L ** a. A hypothesis whose bound does not exceed the worst of the `wanted` best scores is
+    dropped.
     """
 
     _decoder: CachedDecoder
@@ -73,7 +73,7 @@ class BeamSearch(Search):
         """Args:
         beam: N, from 1 to `MAX_BEAM`.
         length_penalty: from 0 to `MAX_LENGTH_PENALTY`.
-        wanted: how many of the best hypotheses have to be certain, at most N.
+        wanted: search until this many of the best hypotheses are certain, at most N.
         """
         if not 1 <= beam <= MAX_BEAM:
             raise ValueError(f"beam must lie in [1, {MAX_BEAM}], not {beam}")
@@ -101,7 +101,7 @@ class BeamSearch(Search):
     @torch.inference_mode()
     def advance(self) -> None:
         """Add one piece to every running hypothesis."""
-        log_probs = self._next_logits()  # (R, V), so large that it exists only once
+        log_probs = self._next_logits()  # (R, V); changed in place, because it is large
         torch.log_softmax(log_probs, dim=-1, out=log_probs)
         ends = log_probs[:, self._eos_id].tolist()
         self._apply_prefixes(log_probs)
@@ -121,9 +121,9 @@ class BeamSearch(Search):
         """Choose among the continuations of one source's hypotheses.
 
         Args:
-            beam: the hypotheses of that source.
+            beam: the hypotheses of this source.
             values: log probabilities of each row's most probable pieces, R lists of N.
-            pieces: those pieces.
+            pieces: the ids of these pieces, R lists of N.
             ends: log probability of eos in each row, R.
         """
         candidates = []
@@ -163,12 +163,12 @@ class BeamSearch(Search):
         return normalised_score(hypothesis.log_probability, pieces, self._length_penalty)
 
     def _best_possible(self, hypothesis: ScoredHypothesis) -> float:
-        """No continuation can have a better score; the reason is in the class docstring."""
+        """Return the highest score that a continuation can have, as the class docstring derives."""
         longest = min(hypothesis.end + len(hypothesis.rest), self._longest)
         return self._score(hypothesis, longest)
 
     def _regroup(self) -> None:
-        """Give every running hypothesis a row; as many as possible keep theirs."""
+        """Give every running hypothesis a row; as many as possible keep their row."""
         staying = [source for source, beam in enumerate(self._active) if beam.running]
         sources = [staying[i] for i in order_with_fewest_moves(staying)]
         self._active = [self._active[source] for source in sources]

@@ -24,7 +24,7 @@ from translate.version import __version__
 
 FORMAT = 2
 
-# Names of weights in format 1 and what they are called now; one row per pattern, the first fits.
+# Names of weights in format 1 and their new names; the first pattern that matches is used.
 _FORMAT_1_NAMES = (
     (r"(encoder\.\d+)\.attention\.", r"\1.self_attention.sublayer."),
     (r"(encoder\.\d+)\.attention_residual\.", r"\1.self_attention."),
@@ -45,7 +45,7 @@ class TrainedModel:
 
 
 def checkpoint_entry(config: TransformerConfig, tokenizer: Tokenizer) -> dict[str, Any]:
-    """The entry "translate" of a checkpoint: plain values and a tensor, nothing to execute."""
+    """Return the entry "translate" of a checkpoint: plain values and a tensor, no code."""
     return {
         "format": FORMAT,
         "config": asdict(config),
@@ -59,8 +59,8 @@ def load_checkpoint(path: str | Path) -> TrainedModel:
     """Read a checkpoint onto the CPU, whatever device wrote it; nothing in it is executed.
 
     Raises:
-        UserError: not one of our checkpoints, damaged, or weights, config and tokenizer that do
-            not belong together.
+        UserError: the file is damaged or not a checkpoint of `translate fit`, or its weights,
+            config and tokenizer do not belong together.
     """
     path = Path(path)
     checkpoint = _read(path)
@@ -84,7 +84,7 @@ def load_checkpoint(path: str | Path) -> TrainedModel:
 
 
 def _renamed(name: str) -> str:
-    """What a weight of format 1 is called now."""
+    """Return the new name of a weight of format 1."""
     for old, new in _FORMAT_1_NAMES:
         name, found = re.subn(old, new, name, count=1)
         if found:
@@ -140,7 +140,7 @@ def _tokenizer(path: Path, entry: dict[str, Any], config: TransformerConfig) -> 
 
 
 def _weights(path: Path, stored: dict[str, Any], model: Transformer) -> dict[str, Tensor]:
-    """Return the stored tensors by name; UserError unless they are exactly those of the model."""
+    """Return the stored tensors by name; UserError unless names and shapes equal the model's."""
     # torch.compile and data-parallel wrappers insert their own part into every name.
     wrappers = {"_orig_mod", "module"}
     found = {
@@ -174,12 +174,12 @@ def _shape(shape: torch.Size | None) -> str:
 def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Path:
     """Return the checkpoint at `given`: a file, or a checkpoints, version or run folder.
 
-    In a folder, best.ckpt comes before last.ckpt. Of a run's versions the newest finished one is
-    taken (training ends by writing result.json), otherwise the newest one with a checkpoint.
-    Without `given`, it is the newest finished run under `runs`.
+    In a folder, best.ckpt is preferred to last.ckpt. In a run folder, the newest finished version
+    is chosen (result.json is written at the end), otherwise the newest version with a checkpoint.
+    Without `given`, the newest finished run under `runs` is chosen.
 
     Raises:
-        UserError: nothing there.
+        UserError: there is no checkpoint.
     """
     place = runs if given is None else Path(given).expanduser()
     if place.is_file():
@@ -213,11 +213,11 @@ def _checkpoint_in(folder: Path) -> Path | None:
 
 
 def _when_finished(version: Path) -> tuple[int, int]:
-    """By time; of two at the same time, the higher version is the later one."""
+    """Return a sort key: the time, then the version number for equal times."""
     return (version / "result.json").stat().st_mtime_ns, version_number(version)
 
 
 def version_number(path: Path) -> int:
-    """The number of a version folder, so that version_10 follows version_9; -1 for other names."""
+    """Return the number of a version folder (version_10 follows version_9); -1 for other names."""
     digits = path.name.removeprefix("version_")
     return int(digits) if digits.isdecimal() else -1

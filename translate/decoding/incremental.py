@@ -1,4 +1,4 @@
-"""The decoder at work, one piece at a time: `CachedDecoder`, and `PlainDecoder`, its test oracle.
+"""Decode one piece at a time: `CachedDecoder`, and `PlainDecoder`, which tests compare it with.
 
 A decoder reads the newest pieces of each hypothesis and returns the logits of the next piece. Both
 give the same logits. The plain one reads the whole prefix again at each step; the cached one keeps
@@ -26,7 +26,7 @@ from translate.model.transformer import Transformer
 
 
 class Decoder(Protocol):
-    """What a search needs."""
+    """The interface of a decoder that a search uses."""
 
     device: torch.device
 
@@ -39,7 +39,7 @@ class Decoder(Protocol):
 
 
 class PlainDecoder:
-    """Reads the whole prefix again at each step, and keeps the attention of the latest step.
+    """A decoder that reads the whole prefix at each step and records the attention of that step.
 
     Args:
         model: in evaluation mode.
@@ -48,7 +48,7 @@ class PlainDecoder:
 
     def __init__(self, model: Transformer, src: Tensor) -> None:
         self.model, self.src, self.device = model, src, src.device
-        self.prefix = src.new_empty(len(src), 0)  # (R, T), what was read so far
+        self.prefix = src.new_empty(len(src), 0)  # (R, T), the pieces read so far
         self.record = AttentionRecord()
 
     @torch.inference_mode()
@@ -68,12 +68,12 @@ class PlainDecoder:
 class Slots(NamedTuple):
     """The hypotheses of each source, side by side: W slots per source.
 
-    To the cross-attention they are W positions that attend to the same memory, so the memory is
-    stored once per source and not once per hypothesis.
+    The cross-attention treats these slots as W positions that attend to the same memory, so the
+    memory is stored once per source and not once per hypothesis.
     """
 
     rows: Tensor  # (B, W), the row in each slot; an unused slot holds an arbitrary row
-    slot_of_row: Tensor  # (R,), counted through all sources
+    slot_of_row: Tensor  # (R,), source * W + slot
 
 
 class CachedBlock:
@@ -83,7 +83,7 @@ class CachedBlock:
         block: the layer, in evaluation mode.
         memory: keys and values of the source for the cross-attention, (2, B, H, S, d_k).
         cache: room for keys and values of the target, (2, T_max, R, H, d_k), filled from the
-            front: what one step adds is contiguous.
+            front, so the positions that one step adds are contiguous.
     """
 
     def __init__(self, block: DecoderBlock, memory: Tensor, cache: Tensor) -> None:
@@ -91,8 +91,8 @@ class CachedBlock:
         self.residuals = (block.self_attention, block.cross_attention, block.feed_forward)
         to_target, to_memory = block.self_attention.sublayer, block.cross_attention.sublayer
         self.scales = (to_target.scale, to_memory.scale)
-        # For a single position, every call costs as much as its work: so one product instead of
-        # three, and functions instead of modules.
+        # For a single position, calling an operation takes as long as computing it. So this uses
+        # one product instead of three, and functions instead of modules.
         matrices = (to_target.W_query, to_target.W_key, to_target.W_value)
         self.target_projection = torch.cat([matrix.weight for matrix in matrices])  # (3 D, D)
         self.memory_projection = to_memory.W_query.weight
@@ -101,7 +101,7 @@ class CachedBlock:
         self.feed_forward = ((widen.weight, widen.bias), (narrow.weight, narrow.bias))
 
     def step(self, x: Tensor, start: int, src_mask: Tensor | None, slots: Slots | None) -> Tensor:
-        """The N positions from `start` on: (R, N, D) -> (R, N, D), as `DecoderBlock` computes."""
+        """Compute N positions from `start` on, as `DecoderBlock` does: (R, N, D) -> (R, N, D)."""
         rows, n_new, _ = x.shape
         *_, n_heads, d_k = self.cache.shape
         end = start + n_new
@@ -126,7 +126,7 @@ class CachedBlock:
             context = F.scaled_dot_product_attention(
                 queries, keys, values, src_mask, scale=self.scales[1]
             )
-            if slots is not None:  # and back
+            if slots is not None:  # (B, H, W, d_k) -> (R, H, 1, d_k)
                 context = context.transpose(1, 2).flatten(0, 1)[slots.slot_of_row].unsqueeze(2)
             return F.linear(context.transpose(1, 2).flatten(-2), *self.outputs[1])
 
@@ -141,22 +141,22 @@ class CachedBlock:
 
 
 class CachedDecoder:
-    """Computes each position once.
+    """A decoder that computes each position once.
 
     Args:
         model: in evaluation mode.
         src: (B, S); each source starts with one hypothesis.
         max_length: T_max, target positions with bos; the cache is allocated once.
-        beam: W, the most hypotheses of one source.
+        beam: W, maximum number of hypotheses per source.
     """
 
     @torch.inference_mode()
     def __init__(self, model: Transformer, src: Tensor, *, max_length: int, beam: int = 1) -> None:
         self.model, self.device = model, src.device
         memory, src_mask = model.encode(src)
-        self.src_mask = None if src_mask.all() else src_mask  # no mask is the cheapest one
+        self.src_mask = None if src_mask.all() else src_mask  # attention is fastest without a mask
         attentions = [block.cross_attention.sublayer for block in model.decoder]
-        # Keys and values of all layers, (layers, 2, B, H, S, d_k): selecting rows is one operation.
+        # Keys and values of all layers, (layers, 2, B, H, S, d_k): rows are selected in one step.
         self.memory = torch.stack(
             [
                 torch.stack([a.split_heads(a.W_key(memory)), a.split_heads(a.W_value(memory))])
@@ -192,7 +192,7 @@ class CachedDecoder:
         Args:
             rows: row i continues hypothesis `rows[i]`; a row occurs several times where
                 hypotheses share their beginning.
-            sources: source i is what source `sources[i]` was.
+            sources: source i is the former source `sources[i]`.
             groups: the new rows of each source.
         """
         width = max(map(len, groups))
@@ -218,7 +218,7 @@ class CachedDecoder:
 
 
 def _move_rows(stored: Tensor, dim: int, rows: Sequence[int]) -> None:
-    """In dimension `dim`, row i becomes what row `rows[i]` was."""
+    """Replace row i in dimension `dim` by the former row `rows[i]`, in place."""
     moved = [(new, old) for new, old in enumerate(rows) if old != new]
     if moved:
         new, old = torch.tensor(moved, device=stored.device).unbind(1)

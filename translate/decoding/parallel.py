@@ -1,4 +1,4 @@
-"""Batches in parallel: each on one thread, as many at a time as PyTorch may use threads."""
+"""Work on batches in parallel, one thread per batch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def in_parallel(
 ) -> list[Result]:
     """Return `work` of each item, in order, with `workers` items at a time.
 
-    Each item has one thread: matrices of a single position are so small that several threads
-    would mostly wait for each other. PyTorch releases Python's lock while it computes.
+    Each item has one thread: the matrices of one position are so small that several threads would
+    mostly wait for each other. PyTorch releases Python's global lock (GIL) while it computes.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

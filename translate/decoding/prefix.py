@@ -1,4 +1,4 @@
-"""A prefix is text: which pieces are allowed where the output must begin with given characters."""
+"""Prefixes: which pieces are allowed where the output must begin with given characters."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from translate.text.tokenizer import WORD_START, Tokenizer
 
 
 class PieceIndex:
-    """Finds the pieces that agree with the next characters of a prefix.
+    """An index to find the pieces that agree with the next characters of a prefix.
 
-    In the pieces sorted by text, those that start with given characters are neighbours; those
-    that the characters start with can be looked up one by one.
+    Pieces are sorted by text, so all pieces that start with given characters are neighbours.
+    Shorter pieces, with which these characters start, are looked up one by one.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -33,11 +33,11 @@ class PieceIndex:
         self.matching = lru_cache(maxsize=1024)(self._matching)
 
     def can_spell(self, text: str) -> bool:
-        """Whether every character is also a piece, so that no choice is a dead end."""
+        """Return whether every character is a piece, so that each choice can be completed."""
         return all(character in self._by_text for character in text)
 
     def _matching(self, rest: str) -> Tensor:
-        """Which pieces start with `rest`, or are the start of `rest`: bool (V,)."""
+        """Return which pieces start with `rest`, or are the start of `rest`: bool (V,)."""
         allowed = torch.zeros(len(self.tokenizer), dtype=torch.bool)
         first = bisect_left(self._sorted, rest)
         for text in self._sorted[first:]:
@@ -47,28 +47,28 @@ class PieceIndex:
         for length in range(1, len(rest)):
             if (piece := self._by_text.get(rest[:length])) is not None:
                 allowed[piece] = True
-        if rest == WORD_START:  # a new word may follow the space, but nothing has to
+        if rest == WORD_START:  # after the space, the output may continue or end
             allowed[self.tokenizer.eos_id] = True
         return allowed
 
 
 def _spells_itself(tokenizer: Tokenizer, piece: int) -> bool:
-    """Whether a piece decodes to its own text: no control piece, unk or byte such as "<0x41>"."""
+    """Return whether a piece decodes to its own text, unlike control pieces, unk and "<0x41>"."""
     text = tokenizer.piece(piece)
     return tokenizer.decode([piece]) == text.replace(WORD_START, " ").removeprefix(" ")
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """What one output begins with: first whole `pieces`, then the characters of `rest`.
+    """The given beginning of one output: whole `pieces`, then the characters of `rest`.
 
     Only the last word may continue: "Bei" may become "Beispiel". The words before it are complete
-    and are encoded by the tokenizer, which is how the model has seen them in training.
+    and are encoded by the tokenizer, in the same way as in training.
     """
 
     pieces: Sequence[int] = ()
     rest: str = ""  # as in pieces: "▁" is the space before the word
-    index: Any = field(default=None, repr=False)  # the `PieceIndex`, where there is a rest
+    index: Any = field(default=None, repr=False)  # a `PieceIndex`; None if `rest` is empty
 
     @classmethod
     def of(cls, text: str, index: PieceIndex) -> Prefix:
@@ -82,9 +82,9 @@ class Prefix:
         return cls(index.tokenizer.encode(complete), WORD_START + last, index)
 
     def allowed(self, rest: str) -> Tensor:
-        """Pieces that agree with `rest`, the part of `self.rest` still to come: bool (V,)."""
+        """Return which pieces agree with `rest`, the remaining part of `self.rest`: bool (V,)."""
         return self.index.matching(rest)
 
     def after(self, rest: str, piece: int) -> str:
-        """What remains of `rest` after `piece`, an allowed one, has been chosen."""
+        """Return the part of `rest` that remains after `piece`, which must be allowed."""
         return rest[len(self.index.tokenizer.piece(piece)) :]

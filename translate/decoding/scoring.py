@@ -4,8 +4,8 @@ from __future__ import annotations
 
 LENGTH_PENALTY = 1.0  # the default: log probability per piece
 
-# Wider beams take hours or all RAM and find nothing better; a higher length penalty leaves nothing
-# of the probabilities. The limits hold for `translate decode` and `translate test`.
+# Wider beams take hours or all RAM and find nothing better. With a higher length penalty, only the
+# length decides, not the probability. The limits hold for `translate decode` and `translate test`.
 MAX_BEAM = 1000
 MAX_LENGTH_PENALTY = 10
 
@@ -18,7 +18,7 @@ def normalised_score(log_probability: float, pieces: int, length_penalty: float)
     probability per piece.
 
     Args:
-        log_probability: of all chosen pieces, eos included; natural logarithm, at most 0.
+        log_probability: sum over all chosen pieces, eos included; natural logarithm, at most 0.
         pieces: number of chosen pieces, eos included.
         length_penalty: from 0 to `MAX_LENGTH_PENALTY`.
     """

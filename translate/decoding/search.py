@@ -1,4 +1,4 @@
-"""Ids in, ids out: what every search needs, and greedy search.
+"""Search, ids in and ids out: the parts that all searches share, and greedy search.
 
 B sources, S source length, R running hypotheses (in greedy search one per source), V vocabulary.
 """
@@ -22,8 +22,8 @@ class Hypothesis:
 
     prefix: Prefix
     rest: str  # characters of the prefix that are still to come
-    end: int  # most pieces in all
-    ids: list[int] = field(default_factory=list)  # with those of the prefix; no bos, no eos
+    end: int  # maximum number of pieces, prefix included
+    ids: list[int] = field(default_factory=list)  # with the pieces of the prefix; no bos, no eos
     finished: bool = False  # ended by eos; otherwise stopped at the limit
 
     @property
@@ -38,12 +38,12 @@ class SearchInputs:
 
     Args:
         src: (B, S), sources with eos, padded at the end.
-        limits: for each source, the most pieces to add after its prefix. The model's `max_length`
+        limits: for each source, maximum number of pieces after its prefix. The model's `max_length`
             holds in any case: bos and n pieces take n + 1 positions.
-        prefixes: what each output begins with; `Prefix()` for nothing.
-        bos_id: the piece that every target starts with.
-        eos_id: the piece that ends a target.
-        never: pieces that are never chosen (a prefix may still contain them).
+        prefixes: the beginning of each output; `Prefix()` if none is given.
+        bos_id: id of the piece that starts every target.
+        eos_id: id of the piece that ends a target.
+        never: ids of pieces that are never chosen (a prefix may still contain them).
     """
 
     src: Tensor
@@ -55,7 +55,7 @@ class SearchInputs:
 
 
 class Search:
-    """What every search starts with: one hypothesis per source, and its prefix.
+    """The common base of all searches: one hypothesis per source, and its prefix.
 
     The model must be in evaluation mode.
     """
@@ -66,7 +66,7 @@ class Search:
     ) -> None:  # fmt: skip
         """Args:
         decoder: by default a `CachedDecoder`.
-        beam: the most hypotheses of one source at a time.
+        beam: maximum number of hypotheses per source.
         """
         if model.training:
             raise ValueError("the model is in training mode: call eval() first")
@@ -78,7 +78,7 @@ class Search:
             for prefix, limit in zip(inputs.prefixes, inputs.limits, strict=True)
         ]
         self.running = list(self.hypotheses)
-        # The pieces that every prefix has are read in one step.
+        # As many pieces as the shortest prefix has are read in one step.
         shared = min(len(hypothesis.prefix.pieces) for hypothesis in self.running)
         for hypothesis in self.running:
             hypothesis.ids.extend(hypothesis.prefix.pieces[:shared])
@@ -113,9 +113,9 @@ class Search:
 
 
 class GreedySearch(Search):
-    """Takes the most probable piece at every step, for all sources of a batch at once.
+    """Choose the most probable piece at every step, for all sources of a batch at once.
 
-    A hypothesis that ends leaves the batch: it costs nothing more, and nothing can follow its eos.
+    A hypothesis that ends leaves the batch: it takes no more time, and no piece follows its eos.
     """
 
     def run(self) -> list[Hypothesis]:
@@ -126,7 +126,7 @@ class GreedySearch(Search):
 
     @torch.inference_mode()
     def advance(self) -> Tensor:
-        """Add one piece to every running hypothesis; return the logits (R, V) it was chosen by."""
+        """Add one piece to every running hypothesis; return the logits (R, V)."""
         logits = self._next_logits()
         self._apply_prefixes(logits)
         choices = _most_probable(logits)
@@ -158,16 +158,16 @@ class GreedySearch(Search):
 
 
 def _most_probable(logits: Tensor) -> list[int]:
-    """The index of the highest logit in each row (R, V), the first of equal ones."""
-    if logits.device.type == "cpu":  # NumPy's argmax is several times as fast as PyTorch's there
+    """Return the index of the highest logit in each row (R, V), the first of equal ones."""
+    if logits.device.type == "cpu":  # NumPy's argmax is several times as fast there
         return logits.float().numpy().argmax(axis=1).tolist()
     return logits.argmax(dim=1).tolist()
 
 
 def order_with_fewest_moves(rows: Sequence[int]) -> list[int]:
-    """An order of `rows`, as indices into `rows`, that leaves as many as possible in place.
+    """Return an order of `rows`, as indices into it, in which as many as possible do not move.
 
-    Row 2 stays in place 2 if there is a place 2; the other rows fill the gaps.
+    Row 2 stays at index 2 if the new order has an index 2; the other rows fill the gaps.
     """
     order = [-1] * len(rows)
     others = []

@@ -1,4 +1,4 @@
-"""The translation of one sentence, with what a reader should know about it."""
+"""The result of translating one sentence."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Translation:
-    """The translation of one sentence, with what a reader should know about it."""
+    """The translation of one sentence, and facts for its reader, such as unknown characters."""
 
     text: str  # begins with exactly the characters of the prefix
-    ids: list[int]  # those of the prefix included; without bos and eos
+    ids: list[int]  # with the ids of the prefix; without bos and eos
     limit_reached: bool = False  # stopped at the limit: the sentence has no end
     prefix_finished: bool = False  # the model added nothing to the prefix
     dropped: str = ""  # the end of a source that is too long: the model did not read it
     unknown: Sequence[str] = ()  # characters of source or prefix that the vocabulary does not have
-    score: float | None = None  # of beam search; 0 for a blank sentence, None in greedy search
+    score: float | None = None  # of beam search; blank sentence: 0, greedy search: None
 
     def notes(self) -> list[str]:
         """Return what a reader of `text` should know, one sentence each."""

@@ -1,4 +1,4 @@
-"""Text in, text out: sentences, and prefixes of their translations, to whole translations."""
+"""Translate text: sentences, each with an optional prefix, to whole translations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from translate.model.transformer import Transformer
 from translate.text.normalize import normalize
 from translate.text.tokenizer import WORD_START, Tokenizer
 
-# Sentences are shared out among threads, but not in batches smaller than this: a step of ten rows
-# costs little more than a step of one row.
+# The sentences are divided among threads, but into batches of at least this size: a step of ten
+# rows takes little more time than a step of one row.
 SMALLEST_BATCH = 32
 
 
@@ -35,7 +35,7 @@ class Job:
     source: list[int]  # pieces with eos
     given: str  # the prefix as it was typed
     prefix: Prefix
-    limit: int  # most pieces to add after the prefix
+    limit: int  # maximum number of pieces after the prefix
     dropped: str  # the end of the sentence that is too long for the model
     unknown: list[str]  # characters that the vocabulary does not have
 
@@ -57,7 +57,7 @@ class Translator:
         """Load the model at `path`, a run folder or a checkpoint; by default the newest in runs/.
 
         Raises:
-            UserError: no model there, or one that cannot be used.
+            UserError: there is no model at `path`, or it cannot be used.
         """
         trained = load_checkpoint(find_model(path))
         return cls(trained.model, trained.tokenizer)
@@ -100,21 +100,21 @@ class Translator:
         length_penalty: float = LENGTH_PENALTY,
         progress: Callable[[int], object] | None = None,
     ) -> list[Translation]:
-        """Translate, in batches of similar length. The batches do not change the texts.
+        """Translate in batches of similar length. The batches do not change the translations.
 
         Args:
             sentences: sources; a blank one gives an empty translation.
-            prefixes: how each translation begins, one per sentence; "" for nothing.
-            batch_size: sentences at a time, on each thread.
-            max_new: most pieces to add after the prefix; by default twice the source's pieces
-                and 16 more. The model's `max_length` holds in any case.
+            prefixes: the beginning of each translation, one per sentence; "" for no prefix.
+            batch_size: number of sentences that each thread translates at once.
+            max_new: maximum number of pieces after the prefix; by default 16 plus twice the
+                number of source pieces. The model's `max_length` holds in any case.
             beam: hypotheses per sentence; 1 is greedy search.
             length_penalty: how much the length of a hypothesis counts in its score, from 0 to 10
                 (`normalised_score`). Greedy search does not use it.
             progress: called after each batch, from any thread, with its number of sentences.
 
         Raises:
-            UserError: a prefix that leaves the model no room.
+            UserError: a prefix is so long that the model cannot add a piece.
         """
 
         def search(inputs: SearchInputs) -> list[list[Hypothesis]]:
@@ -139,7 +139,7 @@ class Translator:
     ) -> list[list[Translation]]:
         """Return up to `beam` translations of each sentence, all different, best score first.
 
-        The first one is that of `translate_detailed`, which explains the arguments.
+        The first one equals the result of `translate_detailed`, which explains the arguments.
         """
 
         def search(inputs: SearchInputs) -> list[list[Hypothesis]]:
@@ -200,7 +200,7 @@ class Translator:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """No dropout inside; the model's own mode afterwards."""
+        """Switch dropout off inside the context, and restore the model's mode afterwards."""
         if not self.model.training:
             yield
             return
@@ -215,10 +215,10 @@ class Translator:
         return PieceIndex(self.tokenizer)
 
     def job(self, sentence: str, prefix: str, max_new: int | None) -> Job | None:
-        """Encode a sentence and its prefix; None if there is nothing to translate.
+        """Encode a sentence and its prefix; None if the sentence is blank.
 
         Raises:
-            UserError: a prefix that leaves the model no room.
+            UserError: a prefix is so long that the model cannot add a piece.
         """
         for name, text in (("sentence", sentence), ("prefix", prefix)):
             if not isinstance(text, str):
@@ -260,7 +260,7 @@ class Translator:
         )
 
     def translation(self, job: Job, hypothesis: Hypothesis) -> Translation:
-        """Return the text of a hypothesis: the prefix as it was typed, then what follows."""
+        """Return the text of a hypothesis: the prefix as it was typed, then the chosen pieces."""
         given = self.tokenizer.decode(job.prefix.pieces)
         last_word = job.prefix.rest.replace(WORD_START, " " if given else "")
         # A character that the limit has cut in half decodes to U+FFFD.

@@ -1,1 +1,1 @@
-"""Integers in, logits out. Read in this order: masks, attention, layers, transformer."""
+"""The model: integers in, logits out. Read masks, attention, layers, transformer in this order."""

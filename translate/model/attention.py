@@ -25,7 +25,7 @@ from torch.nn import functional as F
 
 
 class Stages(NamedTuple):
-    """What each stage of one attention produced, in order.
+    """The tensors that the stages of one attention produced, in order.
 
     Multi-head: x (B, T, D), then (B, H, ...). Single head: x (n, d_in), n x n scores and weights.
     """
@@ -69,7 +69,7 @@ class SelfAttention(nn.Module):
     """One head of self-attention over one unbatched sequence: (n, d_in) -> (n, d_out).
 
     The matrices are drawn uniformly from [0, 1) in the order query, key, value, as in Raschka,
-    *Build a Large Language Model (From Scratch)*, chapter 3; the tests have its numbers.
+    *Build a Large Language Model (From Scratch)*, chapter 3; the tests check its numbers.
     """
 
     def __init__(self, d_in: int, d_out: int) -> None:
@@ -79,7 +79,7 @@ class SelfAttention(nn.Module):
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
 
     def stages(self, x: Tensor, mask: Tensor | None = None) -> Stages:
-        """Return all five stages by name; x (n, d_in), `mask` (n, n) or None."""
+        """Return the results of all stages; x (n, d_in), `mask` (n, n) or None."""
         queries = x @ self.W_query  # (n, d_in) @ (d_in, d_out) -> (n, d_out)
         keys = x @ self.W_key
         values = x @ self.W_value
@@ -89,7 +89,7 @@ class SelfAttention(nn.Module):
         return Stages(x, queries, keys, values, scores, weights, context)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return the context (n, d_out) of x (n, d_in)."""
+        """Return the context (n, d_out) for x (n, d_in)."""
         return self.stages(x, mask).context
 
 
@@ -101,7 +101,7 @@ class MultiHeadAttention(nn.Module):
 
     The projections have no bias, as in the lesson: a bias on the keys adds the same number to all
     scores of a query and cancels in the softmax. The weights have no dropout, which the fused
-    kernel does not support on its fast path; Wu et al. 2021 use none for this model size either.
+    kernel does not support on its fast path; Wu et al. 2021 also use none for this model size.
 
     Raises:
         ValueError: `n_heads` does not divide `d_model`.
@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
         self.n_heads = n_heads
         self.scale = 1 / math.sqrt(d_model // n_heads)
-        self.explicit_up_to = 64  # keys; on a CPU the fused kernel is slow for few (in bfloat16)
+        self.explicit_up_to = 64  # keys; on a CPU the fused kernel is slow with few keys (bfloat16)
         self.W_query = nn.Linear(d_model, d_model, bias=False)
         self.W_key = nn.Linear(d_model, d_model, bias=False)
         self.W_value = nn.Linear(d_model, d_model, bias=False)
@@ -129,16 +129,16 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Let x (B, T, D) attend to memory (B, S, D), by default to itself; return (B, T, D).
 
-        The explicit stages and the fused kernel, which never builds the (T, S) matrices, agree.
+        The explicit stages give the same result as the fused kernel, which stores no (T, S) matrix.
 
         Args:
-            x: gives the queries.
-            memory: gives the keys and values.
+            x: input of the query projection.
+            memory: input of the key and value projections.
             mask: boolean, broadcastable to (B, H, T, S), True: may attend; None allows everything.
-            record: receives the `Stages` of this attention.
+            record: list to which the `Stages` of this attention are appended.
 
         Raises:
-            TypeError: a mask that is not boolean, such as the 0/1 floats that other programs use.
+            TypeError: the mask is not boolean, for example 0/1 floats as other programs use.
         """
         if mask is not None and mask.dtype != torch.bool:
             raise TypeError(f"attention mask must be boolean (True: may attend), not {mask.dtype}")
@@ -157,9 +157,9 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(self.merge_heads(context))
 
     def split_heads(self, projected: Tensor) -> Tensor:
-        """(B, T, D) -> (B, H, T, d_k)."""
+        """Split the last dimension into heads: (B, T, D) -> (B, H, T, d_k)."""
         return projected.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def merge_heads(self, context: Tensor) -> Tensor:
-        """(B, H, T, d_k) -> (B, T, D): the inverse; without the transpose heads would mix."""
+        """Undo `split_heads`: (B, H, T, d_k) -> (B, T, D). The transpose keeps the heads apart."""
         return context.transpose(1, 2).flatten(-2)

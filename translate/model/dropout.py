@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 
 class Dropout(nn.Module):
-    """Zero a random share `p` of the elements during training; scale up the others.
+    """Set a random share `p` of the elements to zero during training; scale up the others.
 
-    The same as ``nn.Dropout``, which makes a training step on a CPU 8 % slower (docs/speed.md):
-    here 8 random bits decide about an element instead of a random float. So `p` is rounded to a
-    multiple of 1/256; the scale is that of the rounded value.
+    Replaces ``nn.Dropout``, which makes a training step on a CPU 8 % slower (docs/speed.md). Here
+    8 random bits decide about each element, instead of a random float. Therefore `p` is rounded to
+    a multiple of 1/256, and the scale is computed from the rounded value.
     """
 
     def __init__(self, p: float) -> None:

@@ -20,7 +20,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """Return position codes (length, D): sines in the even columns, cosines in the odd ones.
 
     Column pair i has wavelength 2π · 10000^(2i/D) (Vaswani et al. 2017, section 3.5). Positions
-    never seen in training work too, as there is nothing to learn.
+    never seen in training also have a code, because the codes are not learned.
     """
     positions = torch.arange(length, dtype=torch.float32)[:, None]  # (length, 1)
     rates = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10_000.0) / d_model))  # (D / 2,)
@@ -41,8 +41,8 @@ class Residual(nn.Module):
     pre-norm   x + dropout(sublayer(norm(x)))     the path from loss to input is a plain sum
     post-norm  norm(x + dropout(sublayer(x)))     as in Vaswani et al. 2017; needs warmup
 
-    Pre-norm is the default: it is stable at higher learning rates (Xiong et al. 2020). Further
-    arguments of a call go to the sublayer.
+    Pre-norm is the default: it is stable at higher learning rates (Xiong et al. 2020). `forward`
+    passes its other arguments to the sublayer.
     """
 
     sublayer: Any  # MultiHeadAttention or FeedForward
@@ -58,7 +58,7 @@ class Residual(nn.Module):
         return self.around(x, lambda y: self.sublayer(y, *args, **kwargs))
 
     def around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """The residual connection around any way to compute the sublayer."""
+        """Apply the residual connection around `sublayer`, any function (B, T, D) -> (B, T, D)."""
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -74,7 +74,7 @@ class EncoderBlock(nn.Module):
         self.feed_forward = Residual(FeedForward(d_model, d_ff), *around)
 
     def forward(self, x: Tensor, src_mask: Tensor, record: AttentionRecord | None = None) -> Tensor:
-        """x (B, S, D), src_mask (B, 1, 1, S)."""
+        """Return the output (B, S, D) for x (B, S, D) and src_mask (B, 1, 1, S)."""
         x = self.self_attention(x, mask=src_mask, record=record and record.encoder)
         return self.feed_forward(x)
 
@@ -97,7 +97,7 @@ class DecoderBlock(nn.Module):
         tgt_mask: Tensor,
         record: AttentionRecord | None = None,
     ) -> Tensor:
-        """x (B, T, D), memory (B, S, D), src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T)."""
+        """Take x (B, T, D), memory (B, S, D), src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T)."""
         x = self.self_attention(x, mask=tgt_mask, record=record and record.decoder)
         x = self.cross_attention(x, memory, src_mask, record=record and record.cross)
         return self.feed_forward(x)

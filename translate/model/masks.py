@@ -1,4 +1,4 @@
-"""The only place where masks are made.
+"""Attention masks: the only module that makes them.
 
 A mask is boolean, and **True in row i, column j means that position i may attend to position j**.
 That is the convention of ``F.scaled_dot_product_attention``; the ``key_padding_mask`` of
@@ -23,8 +23,8 @@ def causal_mask(
 ) -> Tensor:
     """Return the mask that hides the future, shape (1, 1, n_new, n_total).
 
-    The queries are the last `n_new` of `n_total` positions (by default all of them), so several
-    new positions on top of a cache see the whole past and nothing of their own future.
+    The queries are the last `n_new` of `n_total` positions (by default all of them). So several
+    new positions can be added to a cache: each attends to all earlier ones and to no later one.
     """
     n_total = n_new if n_total is None else n_total
     everything = torch.ones(n_new, n_total, dtype=torch.bool, device=device)

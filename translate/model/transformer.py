@@ -24,19 +24,19 @@ class TransformerConfig:
     """All settings that determine the shape of the model.
 
     Args:
-        vocab_size: V, the pieces of the tokenizer.
-        pad_id: the piece that fills up short rows of a batch.
+        vocab_size: V, number of pieces of the tokenizer.
+        pad_id: id of the piece that fills up short rows of a batch.
         d_model: D, width of every token's vector.
-        n_heads: attention heads; must divide d_model. Narrow heads score too coarsely.
-        d_ff: width inside the feed-forward layers.
-        encoder_layers: blocks that read the source.
-        decoder_layers: blocks that write the target.
+        n_heads: attention heads; must divide d_model. A narrow head distinguishes keys poorly.
+        d_ff: width of the hidden layer in each feed-forward network.
+        encoder_layers: number of encoder blocks, which read the source.
+        decoder_layers: number of decoder blocks, which write the target.
         dropout: share of each sublayer's output that is set to zero in training.
         norm: LayerNorm before each sublayer ("pre") or after each residual sum ("post").
-        max_length: most pieces of a source or a target, with bos or eos.
+        max_length: maximum number of pieces in a source or target, including bos or eos.
 
     Raises:
-        ValueError: with *all* contradictions among the settings.
+        ValueError: invalid settings; the message lists *all* of them.
     """
 
     vocab_size: int
@@ -101,7 +101,7 @@ class Transformer(nn.Module):
 
         * Embedding: normal, standard deviation 0.02. At the output the same table meets a
           normalised vector of length √D, so logits start near 0 and the loss near ln V; with the
-          original D^-0.5, a piece would start out predicting itself, 1 nat above ln V.
+          original D^-0.5, each piece would at first predict itself, with a loss 1 nat above ln V.
         * Matrices: Xavier uniform, which keeps the variance through a layer in both directions
           (Glorot and Bengio 2010). Biases: zero.
         * Pre-norm: the last matrix of each residual branch is divided by the square root of the
@@ -122,15 +122,15 @@ class Transformer(nn.Module):
                     last.weight.div_(math.sqrt(len(branches)))
 
     def source_mask(self, src: Tensor) -> Tensor:
-        """Every position may attend to every real token: (B, S) -> (B, 1, 1, S)."""
+        """Return the mask that allows every token except padding: (B, S) -> (B, 1, 1, S)."""
         return padding_mask(src, self.config.pad_id)
 
     def target_mask(self, tgt_in: Tensor) -> Tensor:
-        """No position may attend to later ones, nor to padding, which is last: (1, 1, T, T)."""
+        """Return the causal mask (1, 1, T, T). It also hides padding, which is at the end."""
         return causal_mask(tgt_in.shape[1], device=tgt_in.device)
 
     def embed(self, ids: Tensor, start: int = 0) -> Tensor:
-        """What each token is plus where it stands, from position `start`: (B, T) -> (B, T, D)."""
+        """Add embeddings and position codes, from position `start` on: (B, T) -> (B, T, D)."""
         end = start + ids.shape[1]
         if end > self.config.max_length:
             raise ValueError(f"{end} pieces, but max_length is {self.config.max_length}")
@@ -152,9 +152,9 @@ class Transformer(nn.Module):
         src_mask: Tensor | None,
         record: AttentionRecord | None = None,
     ) -> Tensor:
-        """Return hidden states (B, T, D) that predict the piece after each of `tgt_in` (B, T).
+        """Return hidden states (B, T, D) that predict the piece after each one in `tgt_in` (B, T).
 
-        Padding stands at the end. A `src_mask` of None means that no source is padded.
+        Padding must be at the end. A `src_mask` of None means that no source is padded.
         """
         tgt_mask = self.target_mask(tgt_in)
         x = self.embed(tgt_in)
@@ -167,6 +167,6 @@ class Transformer(nn.Module):
         return F.linear(hidden, self.embedding.weight)  # (B, T, D) @ (D, V) -> (B, T, V)
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Teacher forcing: src (B, S), tgt_in (B, T) -> logits (B, T, V), all positions at once."""
+        """Teacher forcing: return all logits (B, T, V), from src (B, S) and tgt_in (B, T)."""
         memory, src_mask = self.encode(src)
         return self.logits(self.decode(tgt_in, memory, src_mask))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING
 
 from translate.errors import UserError
-from translate.text.corpus import Pair
 from translate.text.normalize import fold
+
+if TYPE_CHECKING:
+    from translate.text.corpus import Pair  # with lxml and zstandard, which decoding does not need
 
 
 def shuffled(count: int, seed: str) -> list[int]:
