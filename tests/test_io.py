@@ -93,3 +93,10 @@ def test_an_unwritable_path_is_refused(tmp_path):
 def test_a_nul_byte_is_reported_with_its_line():
     with pytest.raises(UserError, match="line 2: byte 2 is NUL"):
         list(available_lines(io.BytesIO(b"one\nt\0wo\n")))
+
+
+def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path):
+    path = tmp_path / ("n" * 255)
+    write_atomically(path, b"text")
+    assert path.read_bytes() == b"text"
+    assert list(tmp_path.iterdir()) == [path]

@@ -85,7 +85,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         if path.exists() and not path.is_file():  # /dev/null must not be replaced by a file
             path.write_bytes(content)
             return
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        partial = path.with_name(f".{os.getpid()}.partial")  # short, however long the name is
         try:
             partial.write_bytes(content)
             partial.replace(path)

@@ -248,6 +248,15 @@ def test_the_output_must_not_overwrite_the_input(decode, capsys, tmp_path):
     assert file.read_text() == "No\n"
 
 
+def test_a_missing_input_is_named_also_beside_an_existing_output(decode, tmp_path):
+    output = tmp_path / "out.txt"
+    output.write_text("kept")
+    missing = tmp_path / "missing.txt"
+    code, _, err = decode("--input", str(missing), "--output", str(output))
+    assert code == 1 and err[-1].startswith(f"translate: no such file: {missing}")
+    assert output.read_text() == "kept"
+
+
 def test_bad_data_is_reported_in_one_line_with_exit_code_1(decode, tmp_path, capsys):
     missing = tmp_path / "none.txt"
     code, out, err = decode("--input", str(missing))

@@ -21,7 +21,7 @@ def test_without_a_path_the_newest_finished_run_is_taken_and_named(run, settings
     for command in ("test", "validate"):
         outcome = run(command, settings)
         assert outcome.code == 0
-        assert outcome.err.startswith("model: runs/second/version_0/checkpoints/best.ckpt")
+        assert outcome.err.startswith("model runs/second/version_0/checkpoints/best.ckpt")
 
 
 def test_validate_repeats_the_last_validation_whatever_the_models_settings(run, settings, finished):
@@ -45,7 +45,7 @@ def test_ctrl_c_while_validating_ends_quietly(run, settings, finished, monkeypat
     outcome = run("validate", settings, "--ckpt_path", finished.folder)
     signal.signal(signal.SIGINT, handler)
     assert (outcome.code, outcome.out) == (130, "")
-    assert outcome.err.splitlines() == [f"model: {finished.folder}/checkpoints/best.ckpt"]
+    assert outcome.err.splitlines() == [f"model {finished.folder}/checkpoints/best.ckpt"]
 
 
 def test_sources_too_long_for_the_model_are_cut_and_counted_once(run, settings, trained, tmp_path):

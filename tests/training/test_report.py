@@ -57,7 +57,7 @@ def test_greedy_and_beam_search_have_a_table_each(run, settings, trained):  # M0
     assert len(lines) == len(expected)
     for line, pattern in zip(lines, expected, strict=True):
         assert re.fullmatch(pattern, line)
-    assert outcome.err.startswith(f"model: {trained}/checkpoints/best.ckpt\n")
+    assert outcome.err.startswith(f"model {trained}/checkpoints/best.ckpt\n")
 
 
 def test_beam_width_and_length_penalty_are_settings(run, settings, trained):

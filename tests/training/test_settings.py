@@ -314,3 +314,16 @@ def test_apples_mps_is_not_chosen_and_refused_in_one_line(monkeypatch):
     monkeypatch.setattr(type(trainer.strategy), "root_device", torch.device("mps"))
     with pytest.raises(UsageError, match=r"set --trainer\.accelerator cpu$"):
         check_trainer(trainer)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_out_of_range_is_refused_in_one_line(seed):
+    with pytest.raises(UsageError, match=rf"^seed_everything must be from 0 to .*, not {seed}$"):
+        TranslationCLI("fit", ["--seed_everything", str(seed)])
+
+
+def test_a_wrong_challenge_folder_is_refused_before_training(run, settings, tmp_path):
+    settings["data"]["challenge"] = str(tmp_path / "nowhere")
+    outcome = run("fit", settings)
+    assert outcome.code == 1 and "set data.challenge" in outcome.err
+    assert not outcome.runs.exists()

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 GREEN, YELLOW, RED, DIM, BOLD = "32", "33", "31", "2", "1"  # ANSI codes
 
@@ -26,10 +26,11 @@ class _MessageHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         message = _PREFIXES.get(record.levelno, "") + record.getMessage()
         # sys.stderr is looked up for every message, because tests and programs replace it.
-        if tqdm := sys.modules.get("tqdm"):  # otherwise there is no progress bar
-            tqdm.tqdm.write(message, file=sys.stderr)
-        else:
-            print(message, file=sys.stderr, flush=True)
+        with suppress(OSError):  # a full disk under the messages must not cost the results
+            if tqdm := sys.modules.get("tqdm"):  # otherwise there is no progress bar
+                tqdm.tqdm.write(message, file=sys.stderr)
+            else:
+                print(message, file=sys.stderr, flush=True)
 
 
 _HANDLER = _MessageHandler()

@@ -105,7 +105,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--length-penalty needs --beam 2 or more: greedy search compares no scores")
     if args.n_best and args.n_best > args.beam:
         parser.error(f"--n-best {args.n_best} needs --beam {args.n_best} or more")
-    if args.input and args.output and args.output.exists() and args.input.samefile(args.output):
+    both = args.input and args.output and args.input.exists() and args.output.exists()
+    if both and args.input.samefile(args.output):
         parser.error("--input and --output are the same file; it would be overwritten")
     if any("\n" in prefix for prefix in args.prefix):
         parser.error("a prefix must be one line, but this one contains a line break")

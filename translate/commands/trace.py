@@ -29,10 +29,11 @@ def main(argv: Sequence[str]) -> int:
 
     introduction, trace = (_LESSON, lesson_trace()) if args.sentence is None else _trace_model(args)
     tokens = len(trace.rows)
-    if args.token >= tokens:
-        raise UsageError(f"--token {args.token + 1}: there are only {tokens} tokens (rows)")
+    token = min(1, tokens - 1) if args.token is None else args.token
+    if token >= tokens:
+        raise UsageError(f"--token {token + 1}: there are only {tokens} tokens (rows)")
     print(introduction)
-    display_trace(trace, args.token, predict=args.predict)
+    display_trace(trace, token, predict=args.predict)
     return 0
 
 
@@ -80,5 +81,4 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
             ),
         }
     )
-    parser.set_defaults(token=1)  # counted from 0
     return options.parse_attention(parser, argv, kind="encoder", default="1")

@@ -39,6 +39,8 @@ from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
 
+MAX_SEED = 2**32 - 1  # Lightning seeds NumPy too, which takes 32 bits
+
 # Callbacks with a section of settings.
 CALLBACKS = {
     "early_stopping": EarlyStoppingAboveZero,
@@ -111,6 +113,9 @@ class TranslationCLI(LightningCLI):
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse the command line and its config files."""
         self.config = _parse(parser, args)
+        seed = self.config.seed_everything  # true draws one, false sets none
+        if not 0 <= seed <= MAX_SEED:
+            raise UsageError(f"seed_everything must be from 0 to {MAX_SEED:,}, not {seed}")
 
     def instantiate_classes(self) -> None:
         """Build model, data and callbacks, or report all invalid settings in one message."""
@@ -153,6 +158,7 @@ class TranslationCLI(LightningCLI):
             self.datamodule.trained_tokenizer = resumed.trained.tokenizer
             config.ckpt_path = str(resumed.path.absolute())
             logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
+        self.datamodule.challenge_files()  # a wrong folder is refused now, not by `test`
         self.datamodule.setup("fit")
         check_trainer(trainer, len(self.datamodule.train_sampler))
         if not trainer.fast_dev_run:
@@ -293,5 +299,5 @@ def _lightning() -> Iterator[None]:
 
 def _load(given: str | None) -> TrainedModel:
     path = find_model(given)
-    logger.info("model: %s", path)
+    logger.info("model %s", path)
     return load_checkpoint(path)
