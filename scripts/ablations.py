@@ -1,13 +1,13 @@
-"""Remove one part of the model at a time, and check what textbooks claim about it.
+"""Remove one part of the model at a time, and check what textbooks claim about that part.
 
     python scripts/ablations.py [--output FOLDER] [--model runs/tiny]
     python scripts/ablations.py --from docs/ablations/results.json --output docs/ablations
 
 Trains variants of one small model, one per core (configs/ablation/*.yaml and
 scripts/ablation/variants.py), measures how far gradients reach and what attention costs, and
-writes one page with figures and a table: FOLDER/README.md. Takes five minutes on two cores. One
-minute of training per variant is too short for pronouns: --model adds a fully trained run to the
-last figure. --from draws the page from stored results without training.
+writes a page with figures and a table: FOLDER/README.md. This takes five minutes on two cores. The
+variants train for about a minute, which is too short to learn pronouns: --model adds a fully
+trained run to the last figure. --from writes the page from stored results, without training.
 """
 
 from __future__ import annotations
@@ -56,17 +56,19 @@ def measure_all(names: list[str], full: Translator | None) -> dict[str, Any]:
     return {
         "variants": variants,
         "gradient_by_distance": gradient_by_distance(),
-        "attention_cost": attention_cost(),  # timed, so nothing else runs at the same time
+        "attention_cost": attention_cost(),  # measures time, so no other process may run
         "pronouns": pronouns,
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--output", type=Path, default=Path("runs/ablations"), metavar="FOLDER")
-    parser.add_argument("--only", nargs="+", choices=VARIANTS, help="train only these variants")
-    parser.add_argument("--model", type=Path, help="a fully trained run, for the pronouns")
-    parser.add_argument("--from", type=Path, dest="stored", help="a results.json to draw")
+    add = parser.add_argument
+    output, stored = Path("runs/ablations"), "write the page from this results.json, do not train"
+    add("--output", type=Path, default=output, metavar="FOLDER", help="default: runs/ablations")
+    add("--only", nargs="+", choices=VARIANTS, help="train only these variants and their references")
+    add("--model", type=Path, metavar="RUN", help="a fully trained run, for the last figure")
+    add("--from", type=Path, metavar="FILE", dest="stored", help=stored)
     args = parser.parse_args()
     if args.stored:
         results = json.loads(args.stored.read_text(encoding="utf-8"))

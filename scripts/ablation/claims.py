@@ -1,4 +1,4 @@
-"""What textbooks claim about each part, as expectations that the measurements meet or not."""
+"""What textbooks claim about each part of the model, and when a measurement supports the claim."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ HOLDS = "it holds"
 PARTLY = "it holds in part"
 SAME = "no difference was measured"
 FAILS = "it does not hold here"
-MARGIN = 0.05  # nats per piece of validation loss that count as a difference
+MARGIN = 0.05  # larger differences of the validation loss, in nats per piece, count
 
 Result = dict[str, Any]  # what `train_variant` returns; numbers by name under "measured"
-Expectation = Callable[[float, float], bool]  # of the variant's and the reference's number
+# Takes the number of the variant and that of the reference; returns whether the claim is supported.
+Expectation = Callable[[float, float], bool]
 
 
 class Claim(NamedTuple):
-    """A claim about one variant, compared with a model that has the part."""
+    """A claim about a variant, and the reference, which is trained with the missing part."""
 
     title: str
     claim: str
-    expected: dict[str, Expectation | None]  # by the name of a number; None: only shown
+    expected: dict[str, Expectation | None]  # by the name of a number; None: show the number only
     reference: str = "baseline"
 
 
@@ -40,7 +41,7 @@ def numbers(claim: Claim, variant: Result, reference: Result) -> str:
 
 
 def is_twice(variant: float, reference: float) -> bool:
-    """Expect at least a doubling."""
+    """Return whether the number is more than twice that of the reference."""
     return variant > 2 * reference
 
 
@@ -52,7 +53,7 @@ LEARNS_LESS: dict[str, Expectation | None] = {
 CLAIMS: dict[str, Claim] = {
     "no_scaling": Claim(
         "No scaling by 1/√d_k",
-        "undivided scores saturate the softmax, and the model learns less.",
+        "without the division, large scores saturate the softmax, and the model learns less.",
         {"attention entropy / maximum": lambda a, b: a < b, **LEARNS_LESS},
     ),
     "no_warmup": Claim(
@@ -73,7 +74,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "no_causal_mask": Claim(
         "No causal mask",
-        "the training loss falls far below the reference, and the translations are useless.",
+        "the training loss falls far below that of the reference, and translations are useless.",
         {"training loss": lambda a, b: a < b / 2, "BLEU": lambda a, b: a < b / 4},
     ),
     "no_padding_mask": Claim(
@@ -83,7 +84,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "no_positions": Claim(
         "No position codes",
-        "attention sees a set of words, so that the order of the source is lost.",
+        "attention sees a set of words, so the order of the source is lost.",
         {
             "share of translations that stay when words are shuffled": (
                 lambda a, b: a > 0.9 and b < 0.5
@@ -93,17 +94,17 @@ CLAIMS: dict[str, Claim] = {
     ),
     "one_head": Claim(
         "One head instead of four",
-        "one head can attend to one kind of token at a time, so the model learns less.",
+        "a single head can attend to one kind of token at a time, so the model learns less.",
         LEARNS_LESS,
     ),
     "no_residual": Claim(
         "No residual connections",
-        "signal and gradient fade from layer to layer, and a deep model does not learn.",
+        "signal and gradient become weaker in each layer, and a deep model does not learn.",
         LEARNS_LESS,
     ),
     "large_init": Claim(
         "Ten times the variance at initialisation",
-        "activations and scores start far too large, and the model learns less to the end.",
+        "activations and scores start far too large, and even at the end the model has learned less.",
         {
             "initial RMS of the residual stream": is_twice,
             "initial largest score": is_twice,

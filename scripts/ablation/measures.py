@@ -21,8 +21,8 @@ LENGTHS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 def gradient_by_distance(length: int = 48, draws: int = 32) -> dict[str, list[float]]:
     """Return the norm of d(last output)/d(input) by distance, relative to distance 0.
 
-    Distance 0 is the last token. Both layers have width D and PyTorch's initial weights; the norm
-    is the root mean square over several draws of weights and input.
+    Distance 0 is the last token. Both layers have width D and PyTorch's default initial weights.
+    The norm is the root mean square over several draws of weights and input.
     """
     found = {}
     for name in ("self-attention", "GRU"):
@@ -46,7 +46,7 @@ def gradient_by_distance(length: int = 48, draws: int = 32) -> dict[str, list[fl
 def attention_cost(
     lengths: tuple[int, ...] = LENGTHS, repeats: int = 5
 ) -> dict[str, dict[str, list[float]]]:
-    """Return `seconds` and `mebibytes` of one self-attention over n tokens, forward and backward.
+    """Return `seconds` and `mebibytes` of a self-attention over n tokens, forward and backward.
 
     The explicit stages build the (n, n) matrices; PyTorch's fused kernel does not. `mebibytes` is
     the size of all tensors that the forward pass keeps for the backward pass.

@@ -1,4 +1,4 @@
-"""The results as one page: page.md filled with a table, figures and captions."""
+"""Write the results as one page: page.md, filled with a table, figures and captions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def table_row(name: str, result: dict[str, Any]) -> str:
 
 
 def section(folder: Path, name: str, variants: dict[str, Any]) -> str:
-    """Plot the losses of a variant and its reference; return heading, figure and caption."""
+    """Plot the losses of a variant and its reference; return the heading, figure and caption."""
     claim, variant, reference = CLAIMS[name], variants[name], variants[CLAIMS[name].reference]
     figure, (axes,) = new_figure()
     for result, colour, label in ((reference, "0.6", claim.reference), (variant, "tab:blue", name)):
@@ -101,7 +101,7 @@ def cost(path: Path, costs: dict[str, dict[str, list[float]]]) -> dict[str, str]
 
 
 def pronouns(path: Path, correct: dict[str, dict[str, list[bool]]]) -> str:
-    """Plot the share of correct pronouns by distance; return a sentence about each model."""
+    """Plot the share of correct pronouns by distance; return two sentences about each model."""
     figure, (axes,) = new_figure()
     width = 0.8 / len(correct)
     told = []

@@ -30,7 +30,7 @@ EXAMPLES = 64  # validation pairs for all measurements
 
 
 class WarningList(logging.Handler):
-    """Keeps the warnings of a training as (update, text)."""
+    """Stores the warnings of a training as (update, text)."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -45,10 +45,10 @@ def train_variant(name: str, runs: Path, configs: Path = CONFIGS) -> dict[str, A
     """Train `name` on one thread in a new run of the folder `runs`, and measure it.
 
     Returns:
-        diverged: why training stopped, or "".
+        diverged: why training stopped early, or "".
         warnings: (update, text) of each warning.
         series: (update, value) of each logged value, by TensorBoard tag.
-        measured: numbers by name.
+        measured: the measured numbers by name.
         correct_pronouns: see `correct_by_distance`.
     """
     torch.set_num_threads(1)
@@ -85,7 +85,7 @@ def train_variant(name: str, runs: Path, configs: Path = CONFIGS) -> dict[str, A
 
 
 def measure(cli: TranslationCLI) -> dict[str, Any]:
-    """Measure the trained model, and the scores, entropy and RMS before training as well."""
+    """Measure the trained model. Measure scores, entropy and RMS also before training."""
     model, tokenizer = cli.model.model, cli.model.tokenizer
     translator = Translator(model, tokenizer)
     batch = collate(cli.datamodule.valid_examples[:EXAMPLES], tokenizer)
@@ -99,7 +99,7 @@ def measure(cli: TranslationCLI) -> dict[str, Any]:
 
 
 def statistics(model: Transformer, batch: Batch) -> dict[str, float]:
-    """Return the maximum over all layers of scores and RMS, and the mean of the entropy."""
+    """Return the maximum of scores and of RMS over all layers, and the mean of the entropy."""
     found = inspect(model, batch.src, batch.tgt_in, batch.tgt_out)
     layers = found.attention.values()
     return {

@@ -20,8 +20,8 @@ from translate.model.transformer import Transformer, TransformerConfig
 class WithoutScaling(Transformer):
     """The scores are not divided by √d_k: weights = softmax(queries · keysᵀ).
 
-    The sum of d_k products has √d_k times the standard deviation of one product. Undivided, it
-    pushes the softmax towards a single key, where hardly any gradient passes.
+    A score is a sum of d_k products and has √d_k times the standard deviation of one product. With
+    such large scores, the softmax gives almost all weight to one key and passes little gradient.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -44,9 +44,10 @@ class WithoutLayerNorm(Transformer):
 
 
 class WithoutCausalMask(Transformer):
-    """The decoder may attend to later target positions, also to the piece it has to predict.
+    """The decoder may attend to later target positions, also to the piece that it has to predict.
 
-    Training then shows it the answer. Translating does not, so what it learned is of no use.
+    In training the decoder then sees the correct piece and learns to copy it. In a translation
+    this piece does not exist yet.
     """
 
     def target_mask(self, tgt_in: Tensor) -> Tensor:
@@ -76,8 +77,10 @@ class SublayerOnly(Residual):
 
 
 class WithoutResidual(Transformer):
-    """No residual connections: each sublayer replaces its input, so that the signal and the
-    gradient have to pass through every sublayer."""
+    """No residual connections: each sublayer replaces its input.
+
+    The signal and the gradient have to pass through every sublayer.
+    """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
@@ -88,8 +91,7 @@ class WithoutResidual(Transformer):
 
 
 class LargeInitialisation(Transformer):
-    """All matrices start with ten times the variance, so that activations and scores start far
-    too large."""
+    """All matrices start with ten times the variance: activations and scores are far too large."""
 
     @torch.no_grad()
     def initialise(self) -> None:
