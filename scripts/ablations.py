@@ -66,7 +66,7 @@ def main() -> None:
     add = parser.add_argument
     output, stored = Path("runs/ablations"), "write the page from this results.json, do not train"
     add("--output", type=Path, default=output, metavar="FOLDER", help="default: runs/ablations")
-    add("--only", nargs="+", choices=VARIANTS, help="train only these variants and their references")
+    add("--only", nargs="+", choices=VARIANTS, help="train these variants and their references")
     add("--model", type=Path, metavar="RUN", help="a fully trained run, for the last figure")
     add("--from", type=Path, metavar="FILE", dest="stored", help=stored)
     args = parser.parse_args()

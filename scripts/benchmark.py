@@ -1,26 +1,27 @@
-"""Measure how fast this program is, beside other programs that do the same.
+"""Compare the speed of this program with that of similar programs (the peers).
 
-    python scripts/benchmark.py --quick                    two minutes, once the peers are installed
-    python scripts/benchmark.py --multi30k FOLDER          everything, on Multi30k
+    python scripts/benchmark.py --quick                    rough figures in two minutes
+    python scripts/benchmark.py --multi30k FOLDER          all measurements, on Multi30k
     python scripts/benchmark.py --only decoding,process    two of the measurements
-    python scripts/benchmark.py --against ../before        this checkout and another one
+    python scripts/benchmark.py --against ../before        compare with another checkout
 
-Run it with the Python of this program's environment. It installs the peers (JoeyNMT, Hugging
-Face's MarianMTModel, CTranslate2), in pinned versions, into an environment of their own,
-.benchmark/env, and writes everything else into .benchmark/ too. A Markdown table goes to stdout,
-the value of every round to a JSON file. All contestants have the same shape, data, batch size and
-number of threads, and take turns; a ratio is the median of the rounds' ratios.
+Run the script with the Python of this program's environment. It installs the peers (JoeyNMT,
+Hugging Face's MarianMTModel, CTranslate2), in pinned versions, into a separate environment,
+.benchmark/env; this takes some minutes the first time. All other files also go into .benchmark/. A
+Markdown table goes to stdout, the value of every round to a JSON file. All programs have the same
+model shape, data, batch size and number of threads, and take turns. A ratio is the median of the
+ratios of the rounds.
 
-  training   `translate fit` and the peers, target tokens per second
+  training   target tokens per second of `translate fit` and of the peers
   decoding   1,000 sentences, 128 at a time, and some sentences one at a time
   process    `translate decode` and `translate fit` from start to first result; a million pairs
-  costs      speed and RAM of training against the sentence length, also as costs.png
-  profile    the operations that take most of a training step, as torch.profiler counts them
+  costs      speed and RAM of training against the sentence length, also drawn as costs.png
+  profile    the operations that take most time in a training step, measured by torch.profiler
 
---against measures this checkout and another checkout of this project in turns, without the peers:
+--against compares this checkout with another checkout of this project, without the peers:
 `translate fit` with AdamW and with Muon (training), decoding, a whole `translate decode` and
 `translate --help` (process). The other checkout trains the model for decoding, because new
-versions read the checkpoints of older ones.
+versions of the program read the checkpoints of older versions.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from benchmarks.corpus import MULTI30K, prepare
 from benchmarks.options import ROOT, BenchmarkError, Options, say
 from benchmarks.report import machine, table, usable_cores
 
-# Part -> what measures it, its rounds, its rounds with --quick. The result goes into the JSON file;
-# its "figures" are rows of the table, its "text" is printed after the table.
+# Part -> (function, rounds, rounds with --quick). The result of the function goes into the JSON
+# file; its "figures" are rows of the table, its "text" is printed after the table.
 PARTS = {
     "training": (training.measure, 5, 1),
     "decoding": (decoding.measure, 7, 1),
@@ -57,15 +58,15 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, int | None, Path]
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     work, cores = ROOT / ".benchmark", usable_cores()
-    multi30k = "has train, val and test_2016_flickr, each .en.gz and .de.gz; default: data/tiny"
-    model = "decode with this model, trained with --model.norm post; default: train one"
+    multi30k = "contains train, val, test_2016_flickr, each .en.gz and .de.gz; default: data/tiny"
+    model = "decode with this model (trained with --model.norm post); default: train a new model"
     archives = (f"{name}.{side}.gz" for name in MULTI30K.values() for side in ("en", "de"))
     checkout = _folder_with("translate/__init__.py")
     add = parser.add_argument
     add("--quick", action="store_true", help="few steps and rounds, without the costs")
     add("--only", metavar="PARTS", help="parts to run, separated by commas; default: all")
     add("--threads", type=_positive, default=cores, metavar="N", help="default: all cores")
-    add("--rounds", type=_positive, metavar="N", help="of each part; default: 1 to 7")
+    add("--rounds", type=_positive, metavar="N", help="rounds per part; default: 1 to 7")
     add("--multi30k", type=_folder_with(*archives), metavar="FOLDER", help=multi30k)
     add("--checkpoint", type=_file, metavar="FILE", help=model)
     add("--against", type=checkout, metavar="FOLDER", help="another checkout of this project")
@@ -86,7 +87,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Options, int | None, Path]
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
     return int(text)
 
 
@@ -106,7 +107,7 @@ def _folder_with(*names: str) -> Callable[[str], Path]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure all parts; return 0 if everything was measured and 1 if something failed."""
+    """Measure all parts; return 0 if all measurements succeed and 1 if one fails."""
     options, rounds, output = parse(argv)
     options.work.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(ROOT))  # the package of this checkout, not an installed one
@@ -119,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         results["corpus"] = prepare(options).description
         for name, (measure, full, quick) in chosen.items():
-            say(f"{name}, after {(time.monotonic() - started) / 60:.0f} minutes")
+            say(f"starting {name} after {(time.monotonic() - started) / 60:.0f} minutes")
             try:
                 default = quick if options.quick else full
                 parts[name] = measure(options, rounds or default)

@@ -3,7 +3,7 @@
     python scripts/build_corpus.py            write the files and print a summary
     python scripts/build_corpus.py --check    write nothing; exit with 1 if a file would change
 
-Most sentences are constructed from data/grammar.yaml and data/lexicon.yaml. Those in
+Most sentences are constructed from data/grammar.yaml and data/lexicon.yaml. The sentences in
 data/everyday.tsv were written by hand.
 """
 
@@ -28,16 +28,16 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 SEED = 20240917
 HELD_OUT_LINES = 500  # in valid, and again in test
 CHALLENGE_LINES = 120  # per file
-# The words of an everyday sentence are not repeated in other combinations, unlike those of the
-# constructed sentences. When each stood once in the corpus, a model got only a third of them right.
+# Unlike the constructed sentences, everyday sentences do not repeat words in other combinations.
+# When each occurred once in the corpus, a model translated only a third of them correctly.
 EVERYDAY_TIMES = 2
-# Candidates per held-out sentence. Those with rare words go back to training.
+# Candidates per held-out sentence. Candidates with rare words go back to training.
 CANDIDATES = 2.2
 NO_FULL_STOP = 1 / 8
-# How often every word of a held-out sentence occurs in training: in any case, and as written.
-SEEN_AT_LEAST = 8
-SEEN_AS_WRITTEN = 4
-# The sentence that a trained model must compose by itself.
+# How often every word of a held-out sentence must occur in training.
+SEEN_AT_LEAST = 8  # in upper or lower case
+SEEN_AS_WRITTEN = 4  # with the same upper and lower case
+# No file contains this sentence, so a trained model must compose its translation.
 NEVER = {"this is an example", "das ist ein beispiel"}
 
 Pair = tuple[str, str]
@@ -69,7 +69,7 @@ def read_tsv(path: Path) -> list[Pair]:
 
 
 class SentenceDrafter:
-    """Drafts sentence pairs of which no sentence occurs twice, on either side."""
+    """Constructs sentence pairs; no sentence occurs twice on either side."""
 
     def __init__(self, grammar: Grammar, known: Sequence[Pair]):
         self.grammar = grammar
@@ -140,7 +140,7 @@ class Vocabulary:
 
 
 class BuiltCorpus(NamedTuple):
-    """The content of all files and facts about it.
+    """The content of all files and facts about the corpus.
 
     Args:
         files: {path under data: text}.
@@ -183,7 +183,7 @@ def build(data: Path = DATA) -> BuiltCorpus:
         needed = CHALLENGE_LINES + 2 * share
         chosen = [draft for draft in held[name] if vocabulary.knows(draft.pair)][:needed]
         if len(chosen) < needed:
-            raise ValueError(f"{name}: only {len(chosen)} held-out sentences of well known words")
+            raise ValueError(f"{name}: only {len(chosen)} held-out sentences have frequent words")
         chosen_keys = {draft.key for draft in chosen}
         unused = [draft.pair for draft in held[name] if draft.key not in chosen_keys]
         train.extend(unused)
@@ -192,7 +192,7 @@ def build(data: Path = DATA) -> BuiltCorpus:
         files[f"challenge/{name}.tsv"] = tsv(drop_full_stops(pairs[:CHALLENGE_LINES], rng))
         test.extend(pairs[CHALLENGE_LINES : CHALLENGE_LINES + share])
         valid.extend(pairs[CHALLENGE_LINES + share :])
-    train.extend(everyday * (EVERYDAY_TIMES - 1))  # repeated words do not count as better known
+    train.extend(everyday * (EVERYDAY_TIMES - 1))  # after counting, so repeats do not count
     for name, split in (("train", train), ("valid", valid), ("test", test)):
         pairs = drop_full_stops(shuffled(split, rng), rng)
         files[f"tiny/{name}.en"] = "".join(source + "\n" for source, _ in pairs)

@@ -4,9 +4,9 @@
     python scripts/check_cases.py --against FILE  compare it also with a list of all cases
 
 Each row of the table names its tests as `file::function`, relative to tests/. These tests must
-exist and must mention the case's code in their source or in a comment above it. A row without a
-test gives the reason after "no test:". Every code in a comment of a test file must have a row.
-Faults go to stderr, one per line.
+exist and must mention the code of the case in their source or in a comment above the function. A
+row without a test gives the reason after "no test:". Every code in a comment of a test file must
+have a row. Faults go to stderr, one per line.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def faults(table: str, files: dict[str, str], cases: set[str] | None = None) -> 
     Args:
         table: the text of docs/cases.md.
         files: the text of each test file.
-        cases: all codes that exist. Those of kinds without any row are ignored.
+        cases: all codes that exist. Codes whose letter has no row in the table are ignored.
     """
     tests, rows = test_functions(files), ROW.findall(table)
     count = Counter(code for code, *_ in rows)
@@ -101,7 +101,7 @@ def main() -> int:
     for fault in found:
         print(f"{TABLE.relative_to(ROOT)}: {fault}", file=sys.stderr)
     if not found:
-        print(f"{len(ROW.findall(table))} cases answered")
+        print(f"all {len(ROW.findall(table))} cases have a test or a reason")
     return 1 if found else 0
 
 

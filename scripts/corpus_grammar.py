@@ -1,6 +1,6 @@
 """Construct sentence pairs from the patterns of data/grammar.yaml, which explains their syntax.
 
-The slots of a pattern are filled with random words, then the words are put into an English and a
+The slots of a pattern are filled with random words. Then the words are put into an English and a
 German template.
 """
 
@@ -21,7 +21,7 @@ Filled = NounPhrase | PrepositionPhrase | Verb | Word
 
 
 class Draft(NamedTuple):
-    """A sentence pair. Its key is the pattern and the lemmas in it, whatever their forms."""
+    """A sentence pair. Its key is the pattern and the lemmas of its words."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class Grammar:
             return Draft(source, target, (construction, str(patterns.index(pattern)), *words))
 
     def _pick(self, items: Sequence[Any], role: str = "", name: str = "en") -> Any:
-        """Draw three items and return the one least used in this role so far, so that all occur."""
+        """Draw three items and return the item that was used least so far in this role."""
         if not items:
             raise NoChoiceError
         # Only random() is guaranteed to be the same in all Python versions.
@@ -72,7 +72,7 @@ class Grammar:
         return best
 
     def _fill(self, pattern: Entry) -> dict[str, Filled]:
-        """Choose words for all slots of a pattern; NoChoiceError if they do not go together."""
+        """Choose words for all slots of a pattern; NoChoiceError if they do not fit together."""
         slots: dict[str, Filled] = {}
         for name, wish in pattern["slots"].items():
             slots[name] = self._choose(name, wish, slots, pattern)
@@ -121,7 +121,7 @@ class Grammar:
         raise ValueError(f"slot {name!r} has no known kind of word: {wish}")
 
     def _verbs(self, name: str, wish: Entry, pattern: Entry) -> list[Entry]:
-        """Return the verbs that have the forms and the meaning that the pattern needs."""
+        """Return the verbs whose forms and meaning suit the pattern."""
         verbs = self.lexicon.verbs_of(wish["verb"])
         if f"{{{name}:past" in pattern["en"]:
             verbs = [verb for verb in verbs if verb["en"][2]]
@@ -164,7 +164,7 @@ class Grammar:
             raise NoChoiceError  # no "I see me"
         pronouns = self.lexicon.data["pronouns"]
         if "{v:past" in pattern["en"] and case == "nom":
-            # Nobody says "du lasest" or "du aßest".
+            # Forms such as "du lasest" and "du aßest" are not used today.
             pronouns = [pronoun for pronoun in pronouns if pronoun["en"] != "you"]
         if case == "nom" and any(speaks_of_self(filled) for filled in slots.values()):
             pronouns = [pronoun for pronoun in pronouns if pronoun["en"] not in ("I", "we")]
@@ -225,12 +225,12 @@ class Grammar:
 
 
 def fits_people(classes: Sequence[str]) -> bool:
-    """Return whether I, you, he, she, we or they may replace nouns of these classes."""
+    """Return whether a personal pronoun (I, you, he, ...) may replace nouns of these classes."""
     return any(name in ("people", "person", "kin", "countable") for name in classes)
 
 
 def kind(adjective: Entry) -> str:
-    """Return colour, size, age and so on: two adjectives of one kind contradict each other."""
+    """Return the kind of an adjective, such as colour; two of one kind contradict each other."""
     return adjective.get("kind", adjective["de"])
 
 
@@ -240,7 +240,8 @@ def speaks_of_self(filled: Filled) -> bool:
 
 
 def tidy(text: str) -> str:
-    """Use single spaces, none before punctuation, and a capital at each start of a sentence."""
+    """Return the text with single spaces, no space before punctuation, and capitals at the start
+    of sentences."""
     text = re.sub(r" +", " ", text).strip()
     text = re.sub(r" ([.?,])", r"\1", text)
     return re.sub(r"(^|[.?] )(\w)", lambda match: match[1] + match[2].upper(), text)

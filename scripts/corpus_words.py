@@ -1,7 +1,7 @@
 """Inflect English and German words by rule from their entries in data/lexicon.yaml.
 
-Everything that can fill a slot of a pattern has `english(form, person)`, `german(form, person)`
-and `lemmas`; data/grammar.yaml names the forms.
+Each class of words that can fill a slot of a pattern has `english(form, person)`,
+`german(form, person)` and `lemmas`. data/grammar.yaml lists the forms.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ending(table: dict[str, str], case: str, column: int) -> str:
 
 @dataclass
 class NounPhrase:
-    """A noun with determiner, adjective and number, or a personal pronoun as its noun."""
+    """A noun with determiner, adjective and number, or a personal pronoun."""
 
     noun: dict[str, Any]
     det: str = "the"
@@ -73,7 +73,7 @@ class NounPhrase:
         return [*words, self.adjective["de"]] if self.adjective else words
 
     def english(self, form: str = "", person: int = THIRD_SINGULAR) -> str:
-        """Forms: "" subject, "obj" object, "ref" and "ref_acc" the pronoun that replaces them."""
+        """Forms: "" subject; "obj" object; "ref", "ref_acc" the pronoun that refers to the noun."""
         if form in ("ref", "ref_acc"):
             return self._english_reference(form)
         if self.is_pronoun:
@@ -93,7 +93,7 @@ class NounPhrase:
         return " ".join(word for word in words if word)
 
     def german(self, case: str, person: int = THIRD_SINGULAR) -> str:
-        """Cases: nom, acc, dat; "ref" and "ref_acc" are the pronoun that replaces it."""
+        """Cases: nom, acc, dat; "ref" and "ref_acc" are the pronoun that refers to the noun."""
         if case in ("ref", "ref_acc"):
             return self._german_reference("acc" if case == "ref_acc" else "nom")
         if self.is_pronoun:
@@ -206,7 +206,7 @@ class Word:
 
 @dataclass
 class PrepositionPhrase:
-    """A preposition with its noun phrase; German contracts some with the article: im, zum."""
+    """A preposition with its noun phrase; some German prepositions contract with the article."""
 
     entry: dict[str, Any]
     phrase: NounPhrase

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains configs/multi30k.yaml from start to end with seeds 1, 2 and 3, in three rounds
-# (docs/experiments.md says what each round gains):
-#   1. Two models, one for each direction, learn from the corpus and translate the training text.
-#   2. Three models learn from the corpus and both translations, and translate the training text.
-#   3. The same three models continue for a while on all translations.
+# Trains the models of configs/multi30k.yaml with seeds 1, 2 and 3, in three rounds
+# (docs/experiments.md says how much each round improves BLEU):
+#   1. Train two models, one for each direction, on the corpus. They translate the training text.
+#   2. Train three models on the corpus and both translations. They translate the training text.
+#   3. Continue the training of these three models for a short time, on all translations.
 # The corpus must be in data/multi30k/. Arguments are passed on to every training, for example
 # --trainer.precision bf16-mixed. Existing files are reused: after an interruption, run the command
 # that the interrupted training printed, then start this script again.
@@ -20,7 +20,7 @@ model() {
   fi
 }
 
-# translation NAME SOURCE TARGET: let that model translate the training text unless it has
+# translation NAME SOURCE TARGET: translate the training text with that model unless the file exists
 translation() {
   if [ ! -e "$corpus/$1.$3" ]; then
     translate decode --model "runs/multi30k-$1" --beam 5 \

@@ -1,19 +1,20 @@
-"""Does attention look from "it" to the right noun? Count over the pronoun challenge.
+"""Count in how many sentences "it" attends to the right noun, over the pronoun challenge.
 
     python scripts/pronouns.py --model runs/tiny [--output pronouns.png]
 
-"The cat chased the ball because it rolled away" becomes "er" if "it" is the ball (der Ball) and
-"sie" if it is the cat (die Katze): the German pronoun tells which noun is meant. The script takes
-the sentences of data/challenge/pronouns.tsv with two nouns of different genders before one "it",
-and prints for every head the share of sentences in which the right noun gets more attention than
-the wrong one: in the encoder at the word "it", and in cross-attention while the decoder writes the
-German pronoun.
+In "The cat chased the ball because it ...", the German pronoun is "er" if "it" means the ball (der
+Ball) and "sie" if "it" means the cat (die Katze). So the German pronoun tells which noun is meant.
+The script takes the sentences of data/challenge/pronouns.tsv with two nouns of different genders
+before one "it". For every head it prints the share of sentences in which the right noun gets more
+attention than the wrong noun: in the encoder at the word "it", and in cross-attention while the
+decoder writes the German pronoun.
 
-How to read the numbers: compare a head with the same head of an untrained model, and with the
-share that "always the nearer noun" reaches, because a head that only looks at a position reaches
-that share too. The number in brackets is the attention that both nouns get together; if it is
-near 0, the head looks elsewhere and its share means nothing. At the end the script translates the
-sentences and prints how many get the right pronoun, by the number of words between noun and "it".
+How to read the numbers: compare a head with the same head of an untrained model. Also compare the
+head with the share that "always the nearer noun" reaches, because a head that attends by position
+alone reaches that share too. The number in brackets is the attention of both nouns together; if the
+number is near 0, the head attends to other words and its share means nothing. At the end the script
+translates the sentences and prints how many have the right pronoun, by the number of words between
+the noun and "it".
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Sentence(NamedTuple):
 
     source: str
     target: str
-    pronoun: str  # as it stands in the target: er, sie or es
+    pronoun: str  # as written in the target: er, sie or es
     right: str  # the English noun that is meant
     wrong: str
     distance: int  # words between the right noun and "it"
@@ -120,7 +121,7 @@ def correct_by_distance(translator: Translator) -> dict[int, list[bool]]:
 
 
 def share_heatmap(shares: dict[str, Tensor]) -> Figure:
-    """Draw one panel of (layers, heads) for each entry; white is 0.5, a random choice."""
+    """Draw one panel of (layers, heads) for each entry; white is 0.5, the share by chance."""
     figure = Figure(figsize=(1.5 + 2.6 * len(shares), 3.0), dpi=100, layout="constrained")
     panels = figure.subplots(1, len(shares), squeeze=False).ravel()
     for axes, (name, share) in zip(panels, shares.items(), strict=True):
@@ -140,7 +141,7 @@ def share_heatmap(shares: dict[str, Tensor]) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", type=Path, help="a run folder or checkpoint")
-    parser.add_argument("--output", type=Path, help="a .png file for the shares as heatmaps")
+    parser.add_argument("--output", type=Path, help="a .png file for heatmaps of the shares")
     args = parser.parse_args()
     if args.output and args.output.suffix != ".png":
         parser.error(f"--output {args.output}: the name must end in .png")
@@ -155,7 +156,7 @@ def main() -> None:
     sentences = read_sentences()
     nearer = sum(sentence.nearer for sentence in sentences) / len(sentences)
     print(f'{len(sentences)} sentences with two nouns of different genders before one "it"')
-    print(f"always the nearer noun: right in {nearer:.0%}")
+    print(f"always choosing the nearer noun would be right in {nearer:.0%}")
     shares = {}
     for kind, title in KINDS.items():
         print(f"\n{title}: share of sentences in which the right noun gets more attention")

@@ -1,5 +1,5 @@
 # Other scripts source this file. It creates .venv with exactly the pinned packages and activates
-# it. If .venv is up to date with both lists of packages, it only activates it.
+# .venv. If constraints.txt and pyproject.toml have not changed, it only activates .venv.
 
 setup_environment() {
   local python="${PYTHON:-python3}" bin=.venv/bin wanted
@@ -18,7 +18,7 @@ setup_environment() {
   wanted="$(cat constraints.txt pyproject.toml | cksum)"
   if [ "$(cat .venv/installed 2>/dev/null)" != "$wanted" ]; then
     echo "setup: installing the pinned packages into .venv" >&2
-    # torch comes first, in its exact version; otherwise another package may ask for the newest one.
+    # torch comes first, in its pinned version; otherwise another package may install the newest.
     "$bin/python" -m pip install -q --disable-pip-version-check \
       "$(grep '^torch==' constraints.txt)" -c constraints.txt &&
       "$bin/python" -m pip install -q --disable-pip-version-check -e ".[dev]" -c constraints.txt ||

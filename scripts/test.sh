@@ -3,5 +3,5 @@
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"
 
-# Two processes; tests of one file share one, and so its fixtures.
+# Two processes. All tests of a file run in the same process, so that they share fixtures.
 python -m pytest -n 2 --dist loadfile "$@"

@@ -6,11 +6,11 @@ Both files hold plain text, one sentence per line. Both are converted to lower c
 by Moses' normalize-punctuation.perl and tokenised as by Moses' tokenizer.perl without splitting
 hyphens (no -a); the package sacremoses does the last two steps. BLEU then compares these tokens
 without smoothing, as multi-bleu.perl and fairseq's scorer do. The German references of Multi30k's
-test_2016_flickr have 12,103 tokens, the reference length that fairseq printed for Wu et al.; when
-the lower case comes after the tokeniser, they have 12,102.
+test_2016_flickr have 12,103 tokens, the reference length that fairseq printed for Wu et al. If the
+text is converted to lower case after the tokeniser, they have 12,102.
 
-This number depends on the tokeniser. Use it only to compare with that paper, and the scores of
-`translate test` for everything else. Needs sacremoses: pip install -e ".[bleu]"
+This BLEU depends on the tokeniser. Use it only to compare with that paper. For all other purposes
+use the scores of `translate test`. The script needs sacremoses: pip install -e ".[bleu]"
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def tokenized_bleu(hypotheses: Path, references: Path, language: str = "de") -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("hypotheses", type=Path, help="translations, one sentence per line")
-    parser.add_argument("references", type=Path, help="their references; both files may be gzip")
+    parser.add_argument("references", type=Path, help="their references; both may be compressed")
     parser.add_argument("--language", default="de", help="language of both files (default: de)")
     args = parser.parse_args()
     try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the wheel, installs it into a new environment and tries it there, without the repository.
-# With PACKAGES=FOLDER (the site-packages of an environment), dependencies are taken from there
-# instead of being installed.
+# PACKAGES=FOLDER takes the dependencies from FOLDER (the site-packages of an environment) instead
+# of installing them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,11 +12,11 @@ folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
 "${PYTHON:-python3}" -m venv "$folder/venv"
 pip() { "$folder/venv/bin/python" -m pip --disable-pip-version-check -q "$@"; }
-cp -r pyproject.toml README.md LICENSE translate "$folder" # building leaves files behind
+cp -r pyproject.toml README.md LICENSE translate "$folder" # because a build leaves files behind
 pip wheel --no-deps --wheel-dir "$folder" "$folder"
 if [ -n "${PACKAGES:-}" ]; then
   pip install --no-deps "$folder"/*.whl
-  # Behind the wheel in the search path, so that an editable install there is not used.
+  # After the wheel in the search path, so that an editable install in FOLDER is not used.
   echo "$PACKAGES" > "$(echo "$folder"/venv/lib/python*/site-packages)/packages.pth"
 else
   pip install "$(grep '^torch==' constraints.txt)" -c constraints.txt

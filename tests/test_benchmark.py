@@ -76,7 +76,7 @@ def test_against_measures_what_both_checkouts_have():
         (["--only", "sleeping"], "no such part: sleeping; expected training, decoding"),
         (["--against", str(ROOT), "--only", "costs"], "no such part: costs"),
         (["--against", "nowhere"], "no file 'nowhere/translate/__init__.py'"),
-        (["--threads", "0"], "expected a whole number from 1, got '0'"),
+        (["--threads", "0"], "expected a whole number of at least 1, got '0'"),
         (["--multi30k", "nowhere"], "no file 'nowhere/train.en.gz'"),
     ],
 )

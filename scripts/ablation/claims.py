@@ -104,7 +104,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "large_init": Claim(
         "Ten times the variance at initialisation",
-        "activations and scores start far too large, and even at the end the model has learned less.",
+        "activations and scores start far too large, and the model has learned less by the end.",
         {
             "initial RMS of the residual stream": is_twice,
             "initial largest score": is_twice,

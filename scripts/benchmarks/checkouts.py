@@ -1,8 +1,9 @@
 """Two checkouts of this project side by side, for example before and after a change.
 
-The measurement uses only what every version has: `translate fit`, `translate decode` and
-`Translator.load(...).translate_detailed(...)`, in child processes that import the package of one
-checkout. Both use the same Python and the same checkpoint; the other checkout trains it.
+The measurement uses only functions that every version has: `translate fit`, `translate decode` and
+`Translator.load(...).translate_detailed(...)`. They run in child processes that import the package
+of one checkout. Both checkouts use the same Python and the same checkpoint, which the other
+checkout trains.
 """
 
 from __future__ import annotations
@@ -44,6 +45,6 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
         decode = ["decode", SENTENCE, "--model", train_checkpoint(options)]
         for contest, arguments in (("translate decode", decode), ("translate --help", ["--help"])):
             processes = both(partial(seconds, options, ["-m", "translate", *arguments]))
-            interleave(processes, rounds=1)  # writes the compiled modules
+            interleave(processes, rounds=1)  # not measured: Python compiles the modules
             rows += figures(contest, SECONDS, *interleave(processes, rounds))
     return {"figures": rows, **result}

@@ -1,4 +1,4 @@
-"""Child processes: run a command, or measure in a module of this package and return the answer."""
+"""Run a command, or a measurement of a module of this package, in a child process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TIMEOUT = 1800  # seconds
 def run(command: Sequence[object], options: Options, log: str, checkout: Path = ROOT) -> None:
     """Run a process to its end, with `options.threads` threads and without downloads.
 
-    Its output goes into logs/`log`.log in the work folder; `import translate` finds the package
-    in `checkout`.
+    The output of the process goes into logs/`log`.log in the work folder. In the process,
+    `import translate` imports the package of `checkout`.
 
     Raises:
-        BenchmarkError: with the most telling line of the log, if the process fails.
+        BenchmarkError: the process fails; the message has the last line of the log with "error".
     """
     file = options.work / "logs" / f"{log}.log"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def measure_in_child(
     python: str | Path = sys.executable,
     checkout: Path = ROOT,
 ) -> dict[str, Any]:
-    """Run a module of this package with some settings; return what it passes to `answer`."""
+    """Run a module of this package with some settings; return the result of its measurement."""
     file = options.work / "answer.json"
     file.unlink(missing_ok=True)
     settings = {"threads": options.threads, **settings, "answer": file}
@@ -68,13 +68,13 @@ def measure_in_child(
 
 
 def answer(measure: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """The child's side: call `measure` with the settings and write its result."""
+    """Call `measure` with the settings and write its result; runs in the child process."""
     settings = json.loads(sys.argv[1])
     Path(settings["answer"]).write_text(json.dumps(measure(settings)), encoding="utf-8")
 
 
 def peak_ram() -> float:
-    """Return the most RAM that this process has had, in MiB; 0 on systems without /proc."""
+    """Return the peak RAM of this process in MiB; 0 on systems without /proc."""
     status = Path("/proc/self/status")
     lines = status.read_text("utf-8").splitlines() if status.is_file() else []
     return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))

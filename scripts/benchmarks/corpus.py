@@ -1,4 +1,4 @@
-"""The same text for every contestant: pairs, tokenizer and batches."""
+"""The corpus of all measurements: pairs, tokenizer and batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TINY = ROOT / "data" / "tiny"
 MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 VOCAB_SIZE = 8000  # a small corpus gets fewer pieces
 TEST_SENTENCES = 1000
-REPEAT_TINY = 6  # an epoch must be longer than a timed run, or the end of the epoch is timed too
+REPEAT_TINY = 6  # makes an epoch longer than a measured run, so that no epoch ends within it
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Cost curves: speed and RAM of a training step against the sentence length.
 
 All batches have equally many tokens. With explicit attention, the matrices of scores grow with the
-length; fused attention never builds them. Each point is measured in a process of its own.
+length; fused attention never builds these matrices. Each point is measured in a separate process.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from benchmarks.rounds import Measure, figures, interleave
 LENGTHS, QUICK_LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024), (16, 128, 512)
 FUSED, EXPLICIT = "fused attention", "explicit attention"
 ATTENTION = {FUSED: {"explicit_up_to": 0}, EXPLICIT: {"explicit_up_to": max(LENGTHS)}}
-UNITS = {"speed": "target tokens/s", "peak": "MiB of RAM at most (less is better)"}
+UNITS = {"speed": "target tokens/s", "peak": "peak RAM in MiB (lower is better)"}
 
 
 def measure(options: Options, rounds: int) -> dict[str, Any]:
-    """Measure both kinds of attention in turns; draw costs.png into the work folder."""
+    """Measure both kinds of attention in turns; write costs.png into the work folder."""
     rows = []
     for length in QUICK_LENGTHS if options.quick else LENGTHS:
         batch = {"rows": TOKENS_PER_SIDE // length, "length": length}
@@ -40,7 +40,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
 
 
 def draw(rows: list[dict[str, Any]], file: Path) -> None:
-    """Draw the speed and the RAM of each kind of attention against the sentence length."""
+    """Plot the speed and the RAM of each kind of attention against the sentence length."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -60,7 +60,7 @@ def draw(rows: list[dict[str, Any]], file: Path) -> None:
 
 
 def profile(options: Options, rounds: int) -> dict[str, Any]:
-    """Profile `rounds` times ten steps; sentences of 16 pieces are about the mean of Multi30k."""
+    """Profile ten steps per round; a sentence of Multi30k has about 16 pieces on average."""
     batch = {"rows": TOKENS_PER_SIDE // 16, "length": 16}
     settings = {**batch, "profile": True, "warmup": 2, "steps": 10 * rounds}
     return {"text": measure_in_child("training_step", settings, options)["table"]}

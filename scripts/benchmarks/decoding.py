@@ -1,4 +1,4 @@
-"""Decoding: greedy search, the same weights in every engine, text in and text out."""
+"""Decoding: greedy search from text to text, with the same weights in every program (engine)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.options import OURS, ROOT, Options, say
 from benchmarks.peers import peer_python
 from benchmarks.rounds import Measure, Results, figures, interleave
 
-# Batch size 128. At most 80 pieces are a multiple of a long translation, so each one ends by
-# itself; a model after a short training may never end a translation.
+# 80 pieces are much longer than any translation, so each translation ends before this limit. With
+# --quick the limit is lower, because a model may never end a translation after a short training.
 SIZE = {"batch_size": 128, "count": 1000, "singles": 50, "max_new": 80}
 QUICK_SIZE = {"batch_size": 128, "count": 256, "singles": 10, "max_new": 24}
 UNITS = {
     "batch": "output tokens/s, 128 at a time",
-    "single": "ms per token, one at a time (less is better)",
+    "single": "ms per token, one at a time (lower is better)",
 }
 
 
@@ -51,7 +51,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
 
 
 def translate(options: Options, checkout: Path) -> dict[str, Any]:
-    """Measure this program, in the version of a checkout."""
+    """Measure the version of this program in a checkout."""
     engine = {"engine": "this_program", "checkpoint": train_checkpoint(options)}
     return _decode(options, engine, checkout)
 
@@ -68,7 +68,7 @@ def _decode(
 
 
 def finish(results: Results, errors: dict[str, str]) -> dict[str, Any]:
-    """Return the figures, and how many outputs of each engine are the same as this program's."""
+    """Return the figures, and the share of each engine's outputs that equal this program's."""
     outputs = {name: [each.pop("outputs") for each in rounds] for name, rounds in results.items()}
     ours = (outputs.pop(OURS) or [[]])[0]
     identical = {}

@@ -1,7 +1,7 @@
-"""Measure in a child: decode with this program, MarianMTModel or CTranslate2.
+"""Run in a child process: measure decoding with this program, MarianMTModel or CTranslate2.
 
-Text in, text out: every engine also turns text into pieces and pieces into text. This program
-reads its checkpoint; the others read exported weights and need nothing of this program.
+Every engine also turns text into pieces and pieces into text. This program reads its checkpoint;
+the other engines read exported weights and do not import this program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Translate = Callable[[Sequence[str], int], list[list[int]]]
 
 
 def this_program(settings: dict[str, Any]) -> Translate:
-    """Load this program, in the version that PYTHONPATH finds."""
+    """Load the version of this program that is on PYTHONPATH."""
     import torch
 
     from translate import Translator
@@ -46,7 +46,7 @@ def marian(settings: dict[str, Any]) -> Translate:
     torch.set_num_threads(settings["threads"])
     processor = sentencepiece.SentencePieceProcessor(model_file=settings["tokenizer"])
     model = marian_model(torch.load(settings["weights"]))
-    # The limits of the peers count the end-of-sentence.
+    # The limits of the peers count the end-of-sentence piece.
     greedy = {"do_sample": False, "num_beams": 1, "max_new_tokens": settings["max_new"] + 1}
 
     @torch.inference_mode()
@@ -96,7 +96,7 @@ ENGINES = {"this_program": this_program, "marian": marian, "ctranslate2": ctrans
 
 
 def measure(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return both speeds, medians of some repeats, and the pieces of all translations."""
+    """Return both speeds, as the median of some repeats, and the pieces of all translations."""
     translate = ENGINES[settings["engine"]](settings)
     sentences = read_lines(settings["sentences"])[: settings["count"]]
     singles = sentences[:: max(1, len(sentences) // settings["singles"])]
@@ -110,7 +110,7 @@ def measure(settings: dict[str, Any]) -> dict[str, Any]:
         written = sum(len(translate([sentence], 1)[0]) for sentence in singles)
         single.append(1000 * (time.perf_counter() - started) / written)
     speeds = {"batch": statistics.median(batch), "single": statistics.median(single)}
-    # An output that reaches the limit may lack the end-of-sentence.
+    # An output that reaches the limit may have no end-of-sentence piece.
     return {**speeds, "outputs": [ids[: settings["max_new"]] for ids in outputs]}
 
 

@@ -1,6 +1,7 @@
-"""This program's weights in other engines, so that all decode with the same model.
+"""Load the weights of this program into other engines, so that all decode with the same model.
 
-`export` runs with this program; the rest runs in the peers' environment and needs nothing of it.
+`export` runs in this program's environment. The other functions run in the environment of the
+peers and do not import this program.
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-# Special pieces: the same in every model of this program, and in the peers that train.
+# Ids of the special pieces: the same in every model of this program and in the peers.
 PAD, BOS, EOS = 0, 2, 3
 MARIAN_IDS = {
     "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS,
     "forced_eos_token_id": None,
 }  # fmt: skip
-# Part of this program's parameter names -> the same in MarianMTModel. Longer parts come first.
+# Part of a parameter name of this program -> the same part in MarianMTModel.
 MARIAN_NAMES = {
     "encoder.": "model.encoder.layers.", "decoder.": "model.decoder.layers.",
     "self_attention.norm": "self_attn_layer_norm", "self_attention.sublayer": "self_attn",
@@ -38,7 +39,7 @@ def export(checkpoint: Path, file: Path, tokenizer: Path) -> None:
 
 
 def marian_config(shape: dict[str, Any], vocab_size: int, max_length: int) -> Any:
-    """Return the MarianConfig of a shape: ReLU, embeddings times √d_model."""
+    """Return the MarianConfig of a model shape, with ReLU and embeddings times √d_model."""
     from transformers import MarianConfig
 
     heads, d_ff = shape["n_heads"], shape["d_ff"]
@@ -68,15 +69,15 @@ def marian_model(stored: dict[str, Any]) -> Any:
             name = name.replace(ours, theirs)
         named[name] = tensor
     left = model.load_state_dict(named, strict=False)
-    # The table has four names and the positions follow. The biases of logits, queries, keys and
-    # values are zero from the start.
+    # These names may be missing: the embedding table has three more names, the positions are copied
+    # below, and the biases of logits, queries, keys and values are initially zero.
     expected = ("embed_tokens", "lm_head", "embed_positions", "bias")
     missing = [name for name in left.missing_keys if not any(part in name for part in expected)]
     if missing or left.unexpected_keys:
         raise ValueError(f"weights do not fit: {missing}, {left.unexpected_keys}")
     with torch.no_grad():
         for stack in (model.model.encoder, model.model.decoder):
-            # Marian has all sines before all cosines; this program has them in turns.
+            # Marian puts all sines before all cosines; this program alternates sines and cosines.
             stack.embed_positions.weight.copy_(stored["positions"])
     model.tie_weights()
     return model.eval()
@@ -85,8 +86,8 @@ def marian_model(stored: dict[str, Any]) -> Any:
 def save_ctranslate2(stored: dict[str, Any], pieces: list[str], folder: Path) -> None:
     """Write a CTranslate2 model with these weights, float32, into `folder`.
 
-    CTranslate2's converter takes a Marian model, but starts every translation from a zero vector;
-    this program, like most, starts from the embedding of bos.
+    CTranslate2's own converter for Marian models is not used, because with it every translation
+    starts from a zero vector. In this program a translation starts from the embedding of bos.
     """
     import numpy as np
     from ctranslate2.specs import TransformerSpec

@@ -1,4 +1,4 @@
-"""`translate fit` in a child process: for its speed, and for a model to decode with."""
+"""Run `translate fit` in a child process, to measure its speed or to get a model for decoding."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def fit(
     batch_tokens: int = 2 * TOKENS_PER_SIDE,
     checkout: Path = ROOT,
 ) -> Path:
-    """Run `translate fit` of a source tree with the common shape in float32, without validation.
+    """Run `translate fit` of a checkout with the common shape in float32, without validation.
 
-    `trainer` and `model` are more settings, `batch_tokens` counts both sides. The run goes into
-    the folder `name` of the work folder and replaces an earlier one. Returns the run's folder.
+    `trainer` and `model` are additional settings; `batch_tokens` counts both sides. The run goes
+    into the folder `name` of the work folder and replaces an earlier run. Returns the run's folder.
     """
     corpus = prepare(options)
     sides = {
@@ -52,10 +52,11 @@ def fit(
 
 @cache
 def train_checkpoint(options: Options) -> Path:
-    """Return --checkpoint or train a model; post-norm, because MarianMTModel has nothing else.
+    """Return the file of --checkpoint, or train a model.
 
-    Long enough that its translations have realistic lengths; the quick one only learns to stop.
-    With --against, the other checkout trains it, because new versions read old checkpoints.
+    The model is post-norm, because MarianMTModel supports nothing else. The training is long enough
+    for translations of realistic length; with --quick the model only learns to end a translation.
+    With --against, the other checkout trains the model, because new versions read old checkpoints.
     """
     if options.checkpoint:
         return options.checkpoint

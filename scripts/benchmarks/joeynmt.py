@@ -1,4 +1,4 @@
-"""JoeyNMT as a contestant in training."""
+"""Measure training with JoeyNMT."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.corpus import prepare
 from benchmarks.options import SEED, SHAPE, TOKENS_PER_SIDE, TRAINING, Options
 from benchmarks.peers import peer_python
 
-# The common shape. JoeyNMT's batch size is rows times the longer side.
+# The config of JoeyNMT with the common shape. Its batch size is rows times the longer side.
 CONFIG = """
 name: benchmark
 model_dir: $folder/model

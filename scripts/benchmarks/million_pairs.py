@@ -1,4 +1,4 @@
-"""A million pairs: seconds and RAM to read and encode them and to make the batches of an epoch."""
+"""A million pairs: time and RAM to read and encode them and to make the batches of an epoch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from benchmarks.rounds import figures, interleave
 
 PAIRS, QUICK_PAIRS = 1_000_000, 50_000
 UNITS = {
-    "setup": "s to read and encode (less is better)",
-    "batches": "s to make an epoch's batches (less is better)",
-    "peak": "MiB of RAM at most (less is better)",
+    "setup": "s to read and encode (lower is better)",
+    "batches": "s to make the batches of an epoch (lower is better)",
+    "peak": "peak RAM in MiB (lower is better)",
 }
 
 
@@ -31,7 +31,7 @@ def measure(options: Options) -> list[dict[str, Any]]:
 
 
 def read_pairs(settings: dict[str, Any]) -> dict[str, float]:
-    """Measure in this process."""
+    """Measure in this process; return the numbers by the keys of `UNITS`."""
     files, tokenizer = list(map(Path, settings["files"])), Path(settings["tokenizer"])
     started = time.perf_counter()
     epoch = batches(files, tokenizer, settings["repeat"])

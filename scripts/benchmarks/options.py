@@ -1,4 +1,4 @@
-"""What every measurement shares: the options, the shape of the models, the error."""
+"""What all measurements share: the options, the shape of the models, the error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SCRIPTS = Path(__file__).resolve().parent.parent
 ROOT = SCRIPTS.parent
 OURS = "this program"
 
-# The shape of every model and its training, in the words of `translate fit`.
+# The shape of every model and the settings of its training, named as in `translate fit`.
 SHAPE = {
     "encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "n_heads": 4,
     "dropout": 0.1,
@@ -22,7 +22,7 @@ TOKENS_PER_SIDE = 4096  # padded tokens of a batch, source and target each
 
 
 class BenchmarkError(Exception):
-    """One line that says what failed. That contestant drops out and the others continue."""
+    """A measurement failed; the message is one line. The other measurements continue."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Options:
     quick: bool
     threads: int
     multi30k: Path | None
-    checkpoint: Path | None  # a trained model for decoding; None trains one
+    checkpoint: Path | None  # a trained model for decoding; None: train a new model
     against: Path | None  # another checkout of this project
     parts: tuple[str, ...]  # what to measure
-    work: Path  # the folder that everything is written into
+    work: Path  # the folder for all files
 
 
 def say(line: str) -> None:

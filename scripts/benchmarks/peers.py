@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.child_processes import run
 from benchmarks.options import BenchmarkError, Options, say
 
-# JoeyNMT 2.3 needs an old protobuf, an old sentencepiece, and importlib_metadata, which it does
-# not declare. Python 3.10 needs the older numpy.
+# JoeyNMT 2.3 needs an old protobuf, an old sentencepiece, and importlib_metadata, which is missing
+# in its list of dependencies. Python 3.10 needs the older numpy.
 PINS = """
 torch==2.13.0 joeynmt==2.3.0 importlib_metadata==10.2.0 sentencepiece==0.2.0 protobuf==3.20.3
 setuptools==84.2.1 datasets==5.2.0 transformers==5.24.0 tokenizers==0.23.3 huggingface_hub==2.4.0
@@ -21,14 +21,14 @@ numpy==2.4.6;python_version>="3.11" numpy==2.2.6;python_version<"3.11"
 
 
 def peer_python(options: Options) -> Path:
-    """Return the Python that has the peers; install them the first time."""
+    """Return the Python in whose environment the peers are; install them at the first call."""
     python, error = _install(options)
     if error:
         raise BenchmarkError(f"the peers cannot be installed: {error}")
     return python
 
 
-@cache  # a failed installation is not tried again for every peer
+@cache  # so that a failed installation is not repeated for every peer
 def _install(options: Options) -> tuple[Path, str]:
     folder = options.work / "env"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"

@@ -44,7 +44,7 @@ def _processor() -> str:
 
 
 def _commit(checkout: Path) -> str:
-    """Return the commit, with "-dirty" behind it if tracked files differ from it."""
+    """Return the commit, followed by "-dirty" if tracked files differ from the commit."""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
     with suppress(OSError):
         return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
@@ -52,7 +52,7 @@ def _commit(checkout: Path) -> str:
 
 
 def table(parts: dict[str, dict[str, Any]]) -> str:
-    """Return every figure: the median and the range of the rounds, and of their ratios."""
+    """Return the Markdown table: for each row, median and range of the values and of the ratios."""
     lines = [
         "| contest | contestant | median | min to max | unit | ours / peer | min to max |",
         "|---|---|---:|---:|---|---:|---:|",
@@ -71,14 +71,14 @@ def _row(row: dict[str, Any]) -> str:
 
 
 def _summary(values: list[float], show: Callable[[float], str]) -> tuple[str, str]:
-    """Return the median and the range."""
+    """Return the median and the range as text."""
     if not values:
         return "", ""
     return show(statistics.median(values)), f"{show(min(values))} to {show(max(values))}"
 
 
 def _cell(text: str) -> str:
-    """Return a reason without the exit code and the name of the log."""
+    """Return an error message without the exit code and the name of the log."""
     return text.split(" (")[0].replace("|", "/")[:120]
 
 

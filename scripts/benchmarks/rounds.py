@@ -1,4 +1,4 @@
-"""Contestants take turns; their values and the ratios of the rounds become rows of a table."""
+"""Measure several programs (contestants) in turns; turn the values into rows of a table."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any
 
 from benchmarks.options import OURS, BenchmarkError, say
 
-Measure = Callable[[], dict[str, Any]]  # -> {what: value}
-Results = dict[str, list[dict[str, Any]]]  # contestant -> what each round returned
+Measure = Callable[[], dict[str, Any]]  # returns {what is measured: value}
+Results = dict[str, list[dict[str, Any]]]  # contestant -> the result of each round
 
 
 def interleave(contestants: Mapping[str, Measure], rounds: int) -> tuple[Results, dict[str, str]]:
     """Measure all contestants in turns; return their results and their errors.
 
-    Each round begins with another contestant, so that none always follows the same one. A
-    contestant that fails drops out.
+    Each round begins with a different contestant. A contestant that fails is not measured again.
     """
     names = list(contestants)
     results: Results = {name: [] for name in names}
@@ -43,8 +42,8 @@ def figures(
 ) -> list[dict[str, Any]]:
     """Return a row of the table for each key of `units` and each contestant.
 
-    Ratios reference/contestant are taken round by round, because whatever slows the machine down
-    slows both sides of a round.
+    The ratios reference/contestant are computed for each round, because a slow machine slows both
+    measurements of a round.
     """
     rows = []
     for key, unit in units.items():

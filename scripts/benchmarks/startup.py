@@ -1,4 +1,4 @@
-"""Start-up: what a person waits for, from the start of the process; and a million pairs."""
+"""Start-up: seconds from the start of a process to its result; and a million pairs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchmarks.rounds import Measure, figures, interleave
 from benchmarks.training import logged
 
 SENTENCE = "This is an example."
-UNITS = {"seconds": "s (less is better)"}
-# What is measured, and the import that takes most of its time.
+UNITS = {"seconds": "s (lower is better)"}
+# Each command, and the import that takes most of its time.
 DECODE, IMPORT_TORCH = "translate decode, one sentence", "import torch"
 FIT, IMPORT_LIGHTNING = "translate fit, to the first step", "import torch, lightning"
 
 
 def measure(options: Options, rounds: int) -> dict[str, Any]:
-    """Measure whole processes in turns. Ratios are to the import that each one needs."""
+    """Measure whole processes in turns. Each command is compared with the import that it needs."""
     decode = ["-m", "translate", "decode", SENTENCE, "--model", train_checkpoint(options)]
     contestants: dict[str, Measure] = {
         DECODE: partial(seconds, options, decode),
@@ -49,7 +49,7 @@ def seconds(options: Options, arguments: list[object], checkout: Path = ROOT) ->
 def first_step(options: Options) -> dict[str, float]:
     """Return the seconds from the start of `translate fit` to the loss after its first update.
 
-    The logger stores the time of each value, so the end of the process does not count.
+    The logger stores the time of each value, so the seconds after the first update do not count.
     """
     runs = options.work / "first_step" / str(time.time_ns())
     command = [sys.executable, "-m", "translate", "fit", "--config", ROOT / "configs" / "tiny.yaml"]

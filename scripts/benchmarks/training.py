@@ -1,7 +1,7 @@
-"""Training: target tokens per second; end-of-sentence tokens count, padding does not.
+"""Training: target tokens per second, with end-of-sentence tokens and without padding.
 
-This program and JoeyNMT run their whole command, with data loading and logging. The others are
-plain loops over this program's batches, which are in RAM before the clock starts.
+For this program and JoeyNMT, the whole command is measured, with data loading and logging. For the
+others, a plain loop over this program's batches is measured. The batches are already in RAM.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def measure(options: Options, rounds: int) -> dict[str, Any]:
 
 
 def fit_speed(options: Options, checkout: Path, optimizer: str = "adamw") -> dict[str, float]:
-    """Return the speed of a whole `translate fit` of a source tree."""
+    """Return the speed of a whole `translate fit` of a checkout."""
     interval, steps = _intervals(options)
     trainer = {"max_steps": steps, "max_epochs": -1, "log_every_n_steps": interval}
     model = {"optimizer": optimizer}
@@ -55,7 +55,7 @@ def fit_speed(options: Options, checkout: Path, optimizer: str = "adamw") -> dic
 
 
 def logged(run: Path, pattern: str) -> list[Any]:
-    """Return the TensorBoard events of the scalar whose tag matches the pattern."""
+    """Return the TensorBoard events of the first scalar whose tag matches the pattern."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(run), size_guidance={"scalars": 0})
@@ -73,7 +73,7 @@ def _intervals(options: Options) -> tuple[int, int]:
 
 
 def _mean(speeds: list[float]) -> dict[str, float]:
-    """Return the harmonic mean of the speeds of all intervals but the first, the warm-up."""
+    """Return the harmonic mean of the speeds. The first interval is warm-up and is left out."""
     if len(speeds) < 2:
         raise BenchmarkError(f"expected at least 2 measured intervals, got {len(speeds)}")
     return {"speed": statistics.harmonic_mean(speeds[1:])}

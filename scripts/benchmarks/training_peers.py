@@ -1,6 +1,6 @@
-"""Measure in a child: train PyTorch's nn.Transformer or Hugging Face's MarianMTModel.
+"""Run in a child process: train PyTorch's nn.Transformer or Hugging Face's MarianMTModel.
 
-Needs torch, and transformers for MarianMTModel, but nothing of this program.
+This module needs torch, and transformers for MarianMTModel. It does not import this program.
 
 B batch, S source length, T target length, D d_model, V vocabulary.
 """
@@ -40,7 +40,7 @@ class PlainTransformer(nn.Module):
         self.positions = nn.Parameter(torch.randn(MAX_LENGTH, width) * 0.02)
 
     def embed(self, ids: Tensor) -> Tensor:
-        """(B, T) -> (B, T, D)."""
+        """Return scaled embeddings plus positions: (B, T) -> (B, T, D)."""
         x = self.embedding(ids) * self.scale + self.positions[: ids.shape[1]]
         return self.dropout(x)
 
@@ -59,7 +59,7 @@ class PlainTransformer(nn.Module):
 
 
 class Marian(nn.Module):
-    """MarianMTModel without its own loss, which has no label smoothing."""
+    """MarianMTModel, which returns logits; its own loss has no label smoothing."""
 
     def __init__(self, vocab_size: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Measure in a child: training steps of one shape, on random ids without padding."""
+"""Run in a child process: measure training steps on random ids of one shape, without padding."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from translate.training.objective import label_smoothed_cross_entropy
 def measure(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the target tokens per second and the peak RAM, or the table of the profiler.
 
-    The settings: rows and length of a batch; warmup and steps, how many of each; explicit_up_to,
-    the most keys with explicit attention, optional; profile, optional.
+    Settings: "rows" and "length" of a batch; number of "warmup" steps and of measured "steps";
+    optionally "explicit_up_to", the largest number of keys with explicit attention, and "profile".
     """
     torch.set_num_threads(settings["threads"])
     torch.manual_seed(SEED)
