@@ -21,7 +21,7 @@ PAD = 0
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
-    """Models this small only wait for each other on several."""
+    """With models this small, several threads only wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -30,7 +30,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
-    """A shell starts what runs in the background with SIGINT ignored, and children inherit that."""
+    """Accept SIGINT, which a shell lets background processes (and their children) ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -57,7 +57,7 @@ def small_config(**changes) -> TransformerConfig:
 
 @pytest.fixture
 def config():
-    """The factory itself, for tests that change a setting."""
+    """Return `small_config`, for tests that change a setting."""
     return small_config
 
 
@@ -90,7 +90,7 @@ PAIRS = [
 
 
 class Scripted(Transformer):
-    """Writes from a script, whatever it reads, and counts the calls of `logits`.
+    """Writes the pieces of a script, whatever the input is, and counts the calls of `logits`.
 
     The script gives each position a piece that is certain, or pieces with their probabilities.
     """

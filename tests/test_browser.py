@@ -74,7 +74,7 @@ def board(runs) -> Iterator[str]:
 
 
 def not_shown(browser, address: str, *texts: str | re.Pattern, tags: str = "") -> list:
-    """Those of `texts` that do not appear on the page; `tags` goes into its filter."""
+    """Return those of `texts` that do not appear on the page; `tags` is typed into its filter."""
     page = browser.new_page(viewport={"width": 1600, "height": 2400})
     page.goto(address)
     if tags:

@@ -1,4 +1,4 @@
-"""README.md and docs/: every link leads somewhere, and the code map shows the package as it is."""
+"""README.md and docs/: every link has a target; the code map lists every file of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped config, trained for a few epochs, completes the README's example."""
+"""A model trained with configs/tiny.yaml for a few epochs completes the README's example."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What training and decoding may cost, in RAM and in operations, as torch.profiler counts them.
+"""Limits on the RAM and the operations of training and decoding, counted by torch.profiler.
 
-Nothing here measures time.
+No test measures time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LAYERS, D = 4, 128
 
 
 class Cost(NamedTuple):
-    """The operations of some work, and the most that one of them allocated, in float32 elements."""
+    """The operations that ran, and the largest allocation of one of them, in float32 elements."""
 
     operations: list[str]
     largest: int

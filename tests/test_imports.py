@@ -180,7 +180,7 @@ def test_no_private_names_of_other_modules(package, scripts):
 
 
 def test_no_relative_imports(package, scripts):
-    """The rules above do not understand them."""
+    """The rules above cannot check relative imports."""
     for module, tree in {**package, **scripts}.items():
         assert not [other for other, _ in imports(tree) if other.startswith(".")], module
 

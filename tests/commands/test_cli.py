@@ -41,7 +41,7 @@ def test_help_names_every_command_and_needs_no_torch():
 
 @pytest.fixture
 def training(monkeypatch):
-    """Replaces the training commands; returns the command lines that they get, and results."""
+    """Replace the training commands; return the lists of their command lines and results."""
     given, results = [], []
 
     def main(argv):

@@ -181,7 +181,7 @@ def test_every_word_of_held_out_sentences_is_known_from_train(name, train_words)
 
 @pytest.mark.parametrize("name", HELD_OUT)
 def test_pattern_and_words_of_a_held_out_sentence_are_not_together_in_train(name, train, keys):
-    """Not even with other articles, persons or numbers: the combination is new."""
+    """The combination is new, also with other articles, persons or numbers."""
     known = {keys[fold(source)] for source, _ in train if fold(source) in keys}
     assert [source for source, _ in pairs(name) if keys[fold(source)] in known] == []
 
@@ -257,7 +257,7 @@ def test_challenge_files_show_their_phenomenon(name):
 
 
 def test_pronouns_refer_back_in_every_pair_of_genders(train):
-    """Either noun can be meant, whichever genders the two have; no gender is the default."""
+    """Either noun can be meant, for all pairs of genders; no gender is always right."""
     because = re.compile(r" because it .*\t.*, weil (er|sie|es) ")
     for name, least in (("train", 60), ("pronouns", 6)):
         rows = ["\t".join(pair) for pair in pairs(name)]

@@ -1,4 +1,4 @@
-"""Beam search over ids: against greedy search, against all there is, and alone against together."""
+"""Beam search over ids, compared with greedy search, all possible outputs and single sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def search(model, src, beam, length_penalty=1.0, wanted=1, **given) -> list[list
 
 
 def log_probability(model, src, hypothesis: Hypothesis) -> float:
-    """Of what comes after the forced pieces and eos, all of it fed at once."""
+    """Log probability of the pieces after the prefix and of eos, from one forward pass."""
     ids, given = hypothesis.ids, len(hypothesis.prefix.pieces)
     with torch.inference_mode():
         logits = model(src[None], torch.tensor([[BOS, *ids]]))[0]
@@ -54,12 +54,12 @@ def log_probability(model, src, hypothesis: Hypothesis) -> float:
 
 
 def outcomes(found: list[list[ScoredHypothesis]]) -> list[list[tuple]]:
-    """Scores to four digits: a product of another shape rounds otherwise in the last ones."""
+    """Scores with four digits: the last digits depend on the shapes of the matrix products."""
     return [[(each.ids, each.finished, round(each.score, 4)) for each in one] for one in found]
 
 
 def lively(model: Transformer) -> Transformer:
-    """An untrained model repeats one piece for ever; this one says all sorts, and ends."""
+    """Make an untrained model write various pieces and end, instead of repeating one piece."""
     with torch.no_grad():
         for matrix in model.decoder.parameters():
             if matrix.dim() > 1:
@@ -77,7 +77,7 @@ def model(config) -> Transformer:
 
 @pytest.fixture
 def tiny(config) -> Transformer:
-    """Three pieces, so that all outputs can be tried."""
+    """A model with three ordinary pieces, so that all outputs can be tried."""
     return lively(Transformer(config(vocab_size=7)))
 
 
@@ -122,7 +122,7 @@ def test_a_beam_of_one_is_greedy_search_within_the_characters_of_a_prefix(in_wor
 
 
 def test_the_characters_of_a_prefix_count_with_what_the_model_gives_them(in_words):
-    """And not with their share of what the prefix allows, which would favour odd spellings."""
+    """Probabilities are not renormalised over allowed pieces: that would favour odd spellings."""
     found = BeamSearch(*in_words, beam=5, length_penalty=1.0, wanted=5).run()
     model, given = in_words
     for source, ranked in zip(given.src, found, strict=True):

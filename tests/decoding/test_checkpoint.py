@@ -1,4 +1,4 @@
-"""One trained model on disk: what is read, what is refused, and which one is meant."""
+"""Checkpoints: which files are read, which are refused, and which file a folder stands for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from translate.text.tokenizer import Tokenizer
 
 @pytest.fixture
 def saved(checkpoint, tmp_path):
-    """Saves the checkpoint after `change` has had its way with a copy of it."""
+    """Save a copy of the checkpoint that the function `change` has changed."""
 
     def save(change) -> Path:
         changed = copy.deepcopy(checkpoint)

@@ -1,4 +1,4 @@
-"""The cached decoder equals the plain one, whatever arrives, leaves or splits."""
+"""The cached decoder equals the plain one while hypotheses grow, end or split."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_cached_equals_plain_however_the_pieces_arrive_and_rows_leave(norm, src,
 @given(batches(3), st.data())
 @settings(max_examples=60, deadline=None)
 def test_hypotheses_that_split_equal_plain_decoding_of_each(src, data):
-    """In a beam search rows share a source, split, end, and sources leave."""
+    """In a beam search, rows share a source, split and end, and sources end."""
     width, decoded = 3, MODELS["pre"]
     cached = CachedDecoder(decoded, src, max_length=5, beam=width)
     plain = PlainDecoder(decoded, src)

@@ -1,4 +1,4 @@
-"""Which pieces may stand where the output must begin with given characters."""
+"""Which pieces are allowed when the output must begin with given characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each alarm from measurements that call for it, and none from those of a sound training."""
+"""Bad measurements raise the right alarm; those of a normal training raise none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A translation watched word by word."""
+"""A translation, word by word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lesson's numbers, the equality of the two paths, and what masks must do to attention."""
+"""The numbers of the lesson, the equality of the two paths, and the effect of masks."""
 
 from __future__ import annotations
 
@@ -333,7 +333,7 @@ def test_equals_nn_multihead_attention_with_copied_weights():
 
 
 def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
-    """Make ours and PyTorch's the same function (its input biases are zero when new)."""
+    """Copy our weights into PyTorch's attention, whose input biases are initially zero."""
     with torch.no_grad():
         theirs.in_proj_weight.copy_(
             torch.cat([ours.W_query.weight, ours.W_key.weight, ours.W_value.weight])

@@ -1,4 +1,4 @@
-"""What the whole model must never do: look ahead, see padding, depend on its neighbours."""
+"""The model never attends to later tokens or padding, nor to other sentences of the batch."""
 
 from __future__ import annotations
 

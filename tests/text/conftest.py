@@ -43,7 +43,7 @@ def table(folder) -> Callable[..., ParallelFiles]:
 
 @pytest.fixture
 def left_out() -> Callable[[Corpus], list[str]]:
-    """What the reader of a corpus is told about the pairs that were left out."""
+    """The messages about the pairs that were left out of a corpus."""
     return lambda corpus: [str(entry) for entry in corpus.left_out]
 
 

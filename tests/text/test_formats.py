@@ -1,4 +1,4 @@
-"""Files of every format to pairs: nothing shifts, and what is left out is reported."""
+"""Files of every format to pairs: lines stay aligned, and left-out pairs are reported."""
 
 from __future__ import annotations
 

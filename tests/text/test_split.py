@@ -1,4 +1,4 @@
-"""A seed decides the order; no source sentence stands on two sides of a split."""
+"""A seed decides the order; no source sentence is on two sides of a split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line n stays line n, and a file that cannot be read is refused with its place."""
+"""Line n stays line n, and a message about an unreadable file says where the fault is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training in miniature: a few dozen pairs, a model of a few thousand weights, a second a run."""
+"""Small runs: a few dozen pairs, a few thousand weights, about one second per run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLACES = [("here", "hier"), ("there", "dort"), ("at home", "zu Hause"), ("in the
 
 @dataclass
 class Outcome:
-    """What one command left behind."""
+    """The results of one command."""
 
     code: int
     out: str
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def files(self) -> list[str]:
-        """What the run left, TensorBoard's long name shortened."""
+        """The files of the run; the name of the event file is shortened."""
         names = [path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()]
         short = [str(name).partition(".tfevents")[0] for name in names]
         return sorted(
@@ -55,7 +55,7 @@ class Outcome:
         return torch.load(path, map_location="cpu", weights_only=True)
 
     def weights(self) -> torch.Tensor:
-        """All of last.ckpt's weights in one row."""
+        """All weights of last.ckpt in one vector."""
         state = self.checkpoint()["state_dict"]
         return torch.cat([tensor.flatten() for tensor in state.values()])
 
@@ -81,10 +81,10 @@ def _working_in(folder: Path) -> Iterator[None]:
 
 
 def _wait_until_files_sort_by_time(runs: Path) -> None:
-    """Let the second pass in which an event file was made.
+    """Wait until the second is over in which the newest event file was made.
 
-    TensorBoard reads event files in the order of their names: second, host, process and a number
-    that counts the files of the process, so of one second file 10 would come before file 9.
+    TensorBoard reads event files in the order of their names. A name has the second, the host,
+    the process and the number of the file. Within one second, file 10 would come before file 9.
     """
     seconds = [int(path.name.split(".")[3]) for path in runs.rglob("events.out.tfevents.*")]
     while time.time() < max(seconds, default=0) + 1:
@@ -115,7 +115,7 @@ def run(tmp_path) -> Callable[..., Outcome]:
 
 
 def tiny_settings(folder: Path) -> dict:
-    """The smallest run: 4 batches an epoch."""
+    """The settings of the smallest run: 4 batches per epoch."""
     pairs = [
         (f"The {word} and the {other} are {place}.", f"{wort} und {anderes} sind {ort}.")
         for word, wort in WORDS
@@ -165,7 +165,7 @@ def settings(tiny) -> dict:
 
 @pytest.fixture(scope="session")
 def finished(tiny, tmp_path_factory) -> Outcome:
-    """A run of two epochs that tests look at and leave as it is."""
+    """A run of two epochs that tests read but do not change."""
     config = copy.deepcopy(tiny)
     config["trainer"]["max_epochs"] = 2
     del config["translations"]
@@ -179,7 +179,7 @@ def trained(finished, tmp_path) -> Path:
 
 
 class Watcher(Callback):
-    """Notes what each batch was, at which rate it was learned, and acts at a given update."""
+    """Records each batch and its learning rate, and calls a function at a given update."""
 
     def __init__(self) -> None:
         self.batches: list[tuple[int, list[tuple]]] = []  # (epoch, sources)
@@ -203,7 +203,7 @@ class Watcher(Callback):
 
 @pytest.fixture
 def watcher(monkeypatch) -> Watcher:
-    """Sees the training of every run in this test."""
+    """Return a watcher that is attached to every run of this test."""
     watcher = Watcher()
     make = TranslationCLI.make_trainer
 

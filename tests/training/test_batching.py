@@ -20,7 +20,7 @@ collate_ids = partial(collate, tokenizer=SimpleNamespace(pad_id=PAD, bos_id=BOS,
 
 
 def example(source: int, target: int) -> Example:
-    """An example of so many pieces on either side."""
+    """An example with these numbers of source and target pieces."""
     return Example(array("i", [*range(4, 4 + source), EOS]), array("i", range(4, 4 + target)))
 
 

@@ -1,4 +1,4 @@
-"""What the parser complains about, retold."""
+"""Errors of the parser, turned into messages for the user."""
 
 from __future__ import annotations
 

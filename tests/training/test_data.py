@@ -20,7 +20,7 @@ def info(caplog) -> None:
 
 @pytest.fixture
 def data(tmp_path):
-    """A factory: lines of a corpus to a data module that has read them."""
+    """Return a function that makes a data module from the lines of a corpus."""
 
     def make(lines: list[str], **settings) -> TranslationData:
         path = tmp_path / "train.tsv"

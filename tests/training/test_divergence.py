@@ -1,4 +1,4 @@
-"""A run whose numbers are gone stops, says so, and keeps what was good."""
+"""A run with a NaN or infinite loss stops with a message and keeps its last good checkpoint."""
 
 from __future__ import annotations
 

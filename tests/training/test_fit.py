@@ -1,4 +1,4 @@
-"""What a training run does and leaves behind, in ordinary and odd settings."""
+"""What a training run does and which files it writes, with usual and unusual settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the monitor logs, and what it passes on to the alarms."""
+"""The values that the monitor logs, and those that it passes to the alarms."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_looking_changes_nothing_of_the_training(run, settings):
 
 
 class Recorder(Health):
-    """Notes what the monitor measures, and raises one alarm after each validation."""
+    """Records what the monitor measures, and raises one alarm after each validation."""
 
     calls: list[tuple] = []  # noqa: RUF012 (cleared by the fixture)
 
@@ -128,7 +128,7 @@ class Recorder(Health):
 
 @pytest.fixture
 def recorded(run, settings, monkeypatch):
-    """A run of two epochs, and what its monitor told the health object, by kind of call."""
+    """A run of two epochs, and the calls of its health object by kind."""
     monkeypatch.setattr("translate.training.monitor.Health", Recorder)
     Recorder.calls.clear()
     outcome = run("fit", settings, "--trainer.max_epochs", 2)

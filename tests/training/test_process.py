@@ -33,7 +33,7 @@ def start(settings, tmp_path):
 
 
 def lines(err: str) -> list[str]:
-    """What a terminal shows, with each state of a bar as a line of its own."""
+    """The lines on a terminal; each state of the progress bar is a separate line."""
     return re.split(r"\r|\n|\x1b\[A", err)
 
 

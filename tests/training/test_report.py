@@ -1,4 +1,4 @@
-"""`translate test`: what it prints, what it leaves, and other files than the config's."""
+"""`translate test`: its output, its result files, and scoring of other files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ GERMAN = ["Katze und Haus sind hier.", "Der Baum ist dort.", "Tag und Mann."]
 
 
 def write(folder: Path, **files: list[str]) -> list[Path]:
-    """files(en=[...]) writes lines to folder/en."""
+    """write(folder, en=[...]) writes lines to folder/en."""
     for name, lines in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return [folder / name for name in files]
 
 
 def results(folder: Path) -> list[str]:
-    """The files that tests left in a run's folder."""
+    """The result files of `translate test` in the folder of a run."""
     return sorted(
         path.name
         for path in folder.glob("*")
@@ -97,7 +97,7 @@ def test_translations_and_scores_lie_beside_the_run(run, settings, trained):
 
 
 class Fixed:
-    """A translator that always says the same."""
+    """A translator that always returns the same text."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""A run that was stopped and goes on equals one that was not."""
+"""A resumed run equals an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from translate.training.resume import Resumed
 
 
 def train(run, watcher, settings, *args):
-    """(outcome, batches, rates) of one command."""
+    """Run `fit`; return (outcome, batches, learning rates)."""
     watcher.batches.clear()
     watcher.rates.clear()
     outcome = run("fit", settings, *args)
@@ -24,7 +24,7 @@ def train(run, watcher, settings, *args):
 
 
 def keep_after(watcher, folder, updates):
-    """While a run validates after every update, keep its checkpoint after some of them."""
+    """Copy the checkpoint after some updates of a run that validates after every update."""
     source = folder / "runs" / "my" / "version_0" / "checkpoints" / "last.ckpt"
     for update in updates:
         watcher.at[update] = lambda to=folder / f"{update}.ckpt": shutil.copy(source, to)
@@ -117,7 +117,7 @@ def test_what_was_logged_after_the_last_checkpoint_is_taken_back(run, settings, 
 
 
 def scripted(monkeypatch, *bleus):
-    """Validations score these, one after the other."""
+    """Let the validations of a run report these BLEU values, one after the other."""
     values = iter(bleus)
 
     def evaluate(translator, pairs):

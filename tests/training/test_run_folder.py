@@ -1,4 +1,4 @@
-"""Run folders: which one, and what to type next."""
+"""Run folders: their names, and the commands that a run prints."""
 
 from __future__ import annotations
 

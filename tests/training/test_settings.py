@@ -1,4 +1,4 @@
-"""What may stand in a config and on the command line, and what is said about the rest."""
+"""Valid settings in a config and on the command line, and messages about invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources and filters in a config and on the command line; the shipped configs read theirs."""
+"""Sources and filters in a config, on the command line, and in the configs of this repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from translate.text.filters import Filters
 
 
 def refusal(outcome) -> str:
-    """The one line of a command that was refused and left nothing on disk."""
+    """Return the message of a command that was refused and wrote no file."""
     assert (outcome.code, outcome.out, outcome.runs.exists()) == (2, "", False)
     (line,) = outcome.err.splitlines()
     return line
