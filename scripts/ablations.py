@@ -34,7 +34,7 @@ from translate.errors import UserError
 
 
 def train_all(names: list[str]) -> dict[str, dict[str, Any]]:
-    """Train each variant in a process of its own, one per core; return the results by name."""
+    """Train each variant in a separate process, one per core; return the results by name."""
     found = {}
     workers = min(len(names), os.cpu_count() or 2)
     context = multiprocessing.get_context("spawn")
