@@ -20,7 +20,7 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
-from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
+from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
@@ -153,6 +153,8 @@ class TranslationCLI(LightningCLI):
         )
         trainer = self.trainer = self.make_trainer(run_logger, checkpoints)
         check_trainer(trainer)
+        if not trainer.fast_dev_run:
+            folder.check_writable()
         if resumed:
             resumed.check(self.model.hparams, trainer)
             self.datamodule.trained_tokenizer = resumed.trained.tokenizer
@@ -188,12 +190,15 @@ class TranslationCLI(LightningCLI):
         with _lightning():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         metrics = sorted(self.trainer.callback_metrics.items())
-        return [f"{name:<16} {float(value):.4f}" for name, value in metrics]
+        width = max(map(len, self.trainer.callback_metrics))
+        return [f"{name:<{width}}  {float(value):.4f}" for name, value in metrics]
 
     def test(self) -> Iterator[str]:
         """Yield the tables of the test set and of the challenge files, or of --input; save them."""
         config = self.config
         given = read_files(config.input, config.reference)
+        if config.beam == 1 and config.length_penalty != LENGTH_PENALTY:
+            logger.warning("length_penalty has no effect with beam 1, which is greedy search")
         trained = _load(config.ckpt_path)
         model = trained.model.to(self.make_trainer().strategy.root_device)
         translator = Translator(model, trained.tokenizer)

@@ -77,6 +77,7 @@ class TranslationData(lightning.LightningDataModule):
         self.files = {"train": self.train, "valid": self.valid, "test": self.test}
         minimums = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
         faults = out_of_range(vars(self), minimums) + self.filters.errors()
+        faults = [f"data.{fault}" for fault in faults]
         for name, sources in self.files.items():
             try:
                 if sources is not None:
@@ -109,6 +110,11 @@ class TranslationData(lightning.LightningDataModule):
         if stage == "fit":
             _, self.train_examples = self._encode("train", pairs["train"], corpora["train"])
             self.train_sampler = self._sampler(self.train_examples, shuffle=True)
+            if len(self.train_sampler) == len(self.train_examples) > 1:
+                logger.warning(
+                    f"data.batch_tokens {self.batch_tokens} is so small that every batch holds a "
+                    "single pair; raise it"
+                )
         source = corpora.get("valid", corpora["train"])
         self.valid_pairs, self.valid_examples = self._encode("valid", pairs["valid"], source)
         if stage == "fit":
@@ -177,11 +183,12 @@ class TranslationData(lightning.LightningDataModule):
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
         if self.tokenizer is not None:
             return Tokenizer.load(self.tokenizer)
-        tokenizer, notes = Tokenizer.train(
-            (side for pair in train for side in pair),
-            vocab_size=self.vocab_size,
-            seed=torch.initial_seed(),
-        )
+        texts = (side for pair in train for side in pair)
+        seed = torch.initial_seed()
+        try:
+            tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=seed)
+        except UserError as error:
+            raise UserError(str(error).replace("vocab_size", "data.vocab_size")) from None
         for note in notes:
             logger.info(note)
         return tokenizer

@@ -76,9 +76,9 @@ class TranslationModule(lightning.LightningModule):
             # jsonargparse reads the names, types and defaults of **architecture from this call.
             self.config = TransformerConfig(vocab_size=5, pad_id=0, **architecture)
         except ValueError as error:
-            faults.insert(0, str(error))
+            faults = [*str(error).split("; "), *faults]
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ValueError("; ".join(f"model.{fault}" for fault in faults))
         self.tokenizer: Tokenizer
         self.model: Transformer
         self.tokens_in_update = 0  # real target tokens since the last update

@@ -36,7 +36,7 @@ class Monitor(Callback):
 
     def __init__(self, sentences: int = 32) -> None:
         if sentences < 0 or sentences == 1:
-            raise ValueError(f"sentences must be 0, or 2 or more to compare, not {sentences}")
+            raise ValueError(f"monitor.sentences must be 0, or 2 or more, not {sentences}")
         self.sentences = sentences
         self._health: Health  # set when training starts
         self._resumed_state: dict[str, Any] = {}

@@ -37,7 +37,7 @@ class TranslateValidation(Callback):
 
     def __init__(self, samples: int = 3, heatmaps: Sequence[str] = HEATMAPS) -> None:
         if samples < 0:
-            raise ValueError(f"samples must be 0 or more, not {samples}")
+            raise ValueError(f"translations.samples must be 0 or more, not {samples}")
         self.samples = samples
         self.heatmaps = [sentence for sentence in heatmaps if normalize(sentence)]
 
