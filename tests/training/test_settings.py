@@ -161,7 +161,7 @@ def test_bad_data_is_told_with_file_and_line_and_exit_code_1(run, settings, tmp_
     (tmp_path / "latin.tsv").write_bytes(b"a\tb\nGr\xfc\xdfe\tx\n")
     refused(run("fit", settings, "--data.train.tsv", "latin.tsv"), 1, "latin.tsv:2", "not UTF-8")
     refused(run("fit", settings, "--data.train.tsv", "none.tsv"), 1, "none.tsv", "data.train.tsv")
-    refused(run("fit", settings, "--data.vocab_size", 8), 1, "data.vocab_size 8 is too small")
+    refused(run("fit", settings, "--data.vocab_size", 8), 1, "vocab_size 8 is too small")
     refused(run("fit", settings, "--model.max_length", 3), 1, "no pairs left", "30 of 30")  # T23
 
 

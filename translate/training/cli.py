@@ -146,11 +146,8 @@ class TranslationCLI(LightningCLI):
             name = config.name or (Path(config.config[-1]).stem if config.config else "run")
             folder = RunFolder.new(config.runs, name)
         checkpoints = SaveCheckpoints(folder.checkpoints)
-        run_logger = RunLogger(
-            folder,
-            updates=lambda: self.trainer.global_step,
-            resumed_after=resumed.updates if resumed else None,
-        )
+        resumed_after = resumed.updates if resumed else None
+        run_logger = RunLogger(folder, lambda: self.trainer.global_step, resumed_after)
         trainer = self.trainer = self.make_trainer(run_logger, checkpoints)
         check_trainer(trainer)
         if not trainer.fast_dev_run:
@@ -243,9 +240,8 @@ class TranslationCLI(LightningCLI):
         """Save the result, which marks the run as finished; return the lines to print."""
         early = self.trainer.early_stopping_callback
         if early is not None and early.wait_count >= early.patience:
-            logger.info(
-                f"stopped early: {early.patience} validations without a better {early.monitor}"
-            )
+            count, metric = early.patience, early.monitor
+            logger.info("stopped early: %s validations without a better %s", count, metric)
         lines = []
         if isinstance(self.trainer.logger, RunLogger):
             lines.append(folder.tensorboard_command())

@@ -134,12 +134,11 @@ class TranslationData(lightning.LightningDataModule):
         """
         if self.files[name] is not None:
             return self._read(name).pairs
-        parts = {}
-        if self.files["train"] is not None and self.files["valid"] is None:
+        if self.train is not None and self.valid is None:
             parts = self._split(self._read("train").pairs)
-        if name not in parts:
-            raise UsageError(f"no data to read: set data.{name} in the config")
-        return parts[name]
+            if name in parts:
+                return parts[name]
+        raise UsageError(f"no data to read: set data.{name} in the config")
 
     def challenge_files(self) -> list[Path]:
         """Return the challenge files sorted by name, without hidden files."""
@@ -185,10 +184,7 @@ class TranslationData(lightning.LightningDataModule):
             return Tokenizer.load(self.tokenizer)
         texts = (side for pair in train for side in pair)
         seed = torch.initial_seed()
-        try:
-            tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=seed)
-        except UserError as error:
-            raise UserError(str(error).replace("vocab_size", "data.vocab_size")) from None
+        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=seed)
         for note in notes:
             logger.info(note)
         return tokenizer
@@ -225,12 +221,8 @@ class TranslationData(lightning.LightningDataModule):
         return self._loader(self.valid_examples, self._sampler(self.valid_examples, shuffle=False))
 
     def _sampler(self, examples: list[Example], *, shuffle: bool) -> TokenBatchSampler:
-        return TokenBatchSampler(
-            [example.lengths for example in examples],
-            max_tokens=self.batch_tokens,
-            seed=torch.initial_seed(),
-            shuffle=shuffle,
-        )
+        lengths, seed = [example.lengths for example in examples], torch.initial_seed()
+        return TokenBatchSampler(lengths, max_tokens=self.batch_tokens, seed=seed, shuffle=shuffle)
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         return DataLoader(

@@ -60,10 +60,7 @@ class RunFolder:
         Raises:
             UserError: with the file or folder that is in the way.
         """
-        try:
-            existing = next(path for path in (self.path, *self.path.parents) if path.exists())
-        except OSError as error:
-            raise UserError(f"cannot write the run folder {self.path}: {error.strerror}") from None
+        existing = next(path for path in (self.path, *self.path.parents) if os.path.lexists(path))
         if not existing.is_dir() or not os.access(existing, os.W_OK):
             fault = f"{existing} is not a folder in which you may write"
             raise UserError(f"cannot write the run folder {self.path}: {fault}")
