@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     first = argv[0] if argv else ""
     if first.startswith("-") and (name := next((arg for arg in argv if arg in COMMANDS), None)):
-        parser.error(f"put {first} after the command: translate {name} {first} ...")
+        parser.error(f"put {first} after the command: translate {name} {first}")
     _, module = COMMANDS[parser.parse_args(argv[:1]).command]
     import logging  # takes some milliseconds, which `--help` need not wait for
 
@@ -66,13 +66,17 @@ def entry_point() -> NoReturn:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (never closed)
     if sys.stdout is None:
         sys.exit("translate: standard output is closed: cannot print results")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            # A file name may contain bytes that are not UTF-8: print the byte F6 as "\udcf6".
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    # A file name may contain bytes that are not UTF-8: print the byte F6 as "\udcf6".
+    if isinstance(sys.stderr, TextIOWrapper):
+        sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
+    # argparse ignores errors while it writes a help text: with a buffer that holds the whole text,
+    # they occur in `flush` below.
+    sys.stdout = open(1, "w", 1 << 16, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     try:
-        code = main(sys.argv[1:])
-        sys.stdout.flush()
+        try:
+            code = main(sys.argv[1:])
+        finally:  # also after `--help`, which raises SystemExit
+            sys.stdout.flush()
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during exit prints no traceback
     except KeyboardInterrupt:
         code = 130

@@ -85,6 +85,7 @@ def test_errors_are_one_line_on_stderr_with_their_exit_code(training, capsys):
         ([], "required: COMMAND"),
         (["translate"], "invalid choice"),
         (["--config", "a.yaml", "fit"], "put --config after the command: translate fit --config"),
+        (["-h", "fit"], "put -h after the command: translate fit -h (see translate --help)"),
     ],
 )
 def test_a_command_line_without_a_command_says_what_is_wrong(capsys, argv, complaint):
@@ -113,8 +114,11 @@ def test_an_interrupt_during_exit_prints_no_traceback(pairs_file):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_results_that_cannot_be_written_are_an_error(pairs_file):
-    command = [sys.executable, "-m", "translate", "check", pairs_file]
+@pytest.mark.parametrize("argv", [["check", "FILE"], ["--help"], ["decode", "--help"]])
+@pytest.mark.parametrize("buffering", [[], ["-u"]])
+def test_results_that_cannot_be_written_are_an_error(pairs_file, argv, buffering):
+    argv = [pairs_file if argument == "FILE" else argument for argument in argv]
+    command = [sys.executable, *buffering, "-m", "translate", *argv]
     with Path("/dev/full").open("w") as full:
         finished = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, check=False

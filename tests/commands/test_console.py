@@ -48,6 +48,13 @@ def test_a_message_appears_above_the_progress_bar():
     assert "lines" in after
 
 
+def test_nothing_to_count_shows_no_bar():
+    terminal = Terminal()
+    with contextlib.redirect_stderr(terminal), console.progress_bar(0, "lines") as advance:
+        advance(1)
+    assert terminal.getvalue() == ""
+
+
 def test_without_a_terminal_there_is_no_progress_bar(capsys):
     with console.progress_bar(4, "lines") as advance:
         advance(4)

@@ -43,6 +43,7 @@ def test_the_lesson_needs_no_model_and_shows_the_numbers_of_the_book(trace, tmp_
     assert "journey   0.1500   0.2264   0.2199   0.1311   0.0906   0.1820" in out
     assert "journey   0.3061   0.8210" in out
     assert f"by the rule {SCORES} = (6, 6)" in out
+    assert "by the rule (n, n) -> (n, n) = (6, 6)" in out  # softmax
     assert out.count("by the rule") == out.count("   actual") == 6
     assert "NOT BY THE RULE" not in out
     assert "mask: none" in out

@@ -53,6 +53,13 @@ def test_a_very_long_line_is_left_out_counted_and_makes_no_big_batch(data, valid
         assert batch.src.numel() + batch.tgt_in.numel() <= 300
 
 
+@pytest.mark.parametrize(("batch_tokens", "count"), [(1, 1), (300, 0)])
+def test_batches_of_a_single_pair_are_a_warning(data, valid, caplog, batch_tokens, count):
+    data(LINES, batch_tokens=batch_tokens, valid=valid).setup("fit")
+    warning = f"data.batch_tokens {batch_tokens} is so small that every batch holds a single pair"
+    assert sum(warning in message for message in caplog.messages) == count
+
+
 def test_warnings_of_check_are_logged_before_training(data, tmp_path, caplog):  # D13
     (tmp_path / "valid.tsv").write_text("Sentence  NUMBER 3\tNeu\nno.\tn\u2028\n", encoding="utf-8")
     valid = ParallelFiles(tsv=tmp_path / "valid.tsv")

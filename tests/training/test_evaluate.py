@@ -29,7 +29,9 @@ def test_validate_repeats_the_last_validation_whatever_the_models_settings(run, 
     settings["model"] |= {"d_model": 32, "max_length": 3}
     outcome = run("validate", settings, "--ckpt_path", last)
     assert outcome.code == 0
-    values = dict(line.split() for line in outcome.out.splitlines())
+    lines = outcome.out.splitlines()
+    assert len({line.rindex(" ") for line in lines}) == 1  # the values stand in one column
+    values = dict(line.split() for line in lines)
     for name in ("val/loss", "val/nll", "val/bleu", "val/chrf", "val/perplexity"):
         assert float(values[name]) == pytest.approx(finished.curve(name)[-1][1], abs=1e-3)
     assert "step" not in outcome.err

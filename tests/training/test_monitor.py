@@ -93,7 +93,7 @@ def test_it_can_be_switched_off(run, settings):
 def test_one_sentence_cannot_be_compared(run, settings, count):
     outcome = run("fit", settings, "--monitor.sentences", count)
     assert outcome.code == 2
-    assert "sentences must be 0, or 2 or more" in outcome.err
+    assert "monitor.sentences must be 0, or 2 or more" in outcome.err
 
 
 def test_looking_changes_nothing_of_the_training(run, settings):

@@ -67,6 +67,13 @@ def test_beam_width_and_length_penalty_are_settings(run, settings, trained):
     assert (stored["beam"], stored["length_penalty"]) == (2, 0.5)
 
 
+def test_a_penalty_for_greedy_search_is_said_to_have_no_effect(run, settings, trained):
+    args = ("test", settings, "--ckpt_path", trained, "--beam", 1)
+    warning = "warning: length_penalty has no effect with beam 1, which is greedy search"
+    assert warning in run(*args, "--length_penalty", 3).err.splitlines()
+    assert "warning" not in run(*args).err
+
+
 @pytest.mark.parametrize(("beam", "penalty"), [(0, -1.0), (10**20, 20.0)])
 def test_a_search_that_cannot_be_is_refused_before_any_sentence(
     run, settings, trained, beam, penalty
@@ -120,7 +127,7 @@ def test_existing_results_are_not_replaced(tmp_path, caplog):
     scored("Eine Katze.", tmp_path)
     scored("Eine Katze.", tmp_path)
     assert results(tmp_path) == ["test.greedy.json", "test.greedy.txt"]
-    assert "other results" not in caplog.text
+    assert "overwritten" not in caplog.text
     (tmp_path / "test.greedy.txt").write_text("mine")
     (tmp_path / "test.greedy_2.json").mkdir()
     caplog.clear()
@@ -128,8 +135,8 @@ def test_existing_results_are_not_replaced(tmp_path, caplog):
     assert (tmp_path / "test.greedy.txt").read_text() == "mine"
     assert (tmp_path / "test.greedy_3.txt").read_text() == "Eine Katze.\n"
     assert caplog.messages == [
-        f"{tmp_path}/test.greedy.txt: other results exist and are kept",
-        f"{tmp_path}/test.greedy_2.txt: other results exist and are kept",
+        f"{tmp_path}/test.greedy.txt: existing result files are never overwritten",
+        f"{tmp_path}/test.greedy_2.txt: existing result files are never overwritten",
         f"translations: {tmp_path}/test.greedy_3.txt, scores: {tmp_path}/test.greedy_3.json",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -78,10 +79,21 @@ def test_a_result_is_written_whole(tmp_path):
     assert sorted(path.name for path in run.path.iterdir()) == ["config.yaml", "result.json"]
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
+def test_a_place_that_cannot_be_written_is_named_before_and_at_writing(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"cannot write the run folder .*file"):
-        RunFolder(tmp_path / "file" / "tiny" / "version_0").save_config("")
+    run = RunFolder(tmp_path / "file" / "tiny" / "version_0")
+    for refuse in (run.check_writable, lambda: run.save_config("")):
+        with pytest.raises(UserError, match=r"cannot write the run folder .*file"):
+            refuse()
+    RunFolder(tmp_path / "new" / "tiny" / "version_0").check_writable()
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.skipif(os.access("/", os.W_OK), reason="root may write everywhere")
+def test_a_folder_without_permission_to_write_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(UserError, match="is not a folder in which you may write"):
+        RunFolder(tmp_path / "tiny" / "version_0").check_writable()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,7 +60,7 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
         ("model", "norm", "mid", ["model.norm: expected 'pre', 'post', got mid"]),
         ("data", "character_coverage", 0.9, ["no setting data.character_coverage"]),  # S16
         ("data", "batch_tokens", 2.5, ["data.batch_tokens: expected int, got 2.5"]),
-        ("data", "batch_tokens", 0, ["batch_tokens must be 1 or more, not 0"]),
+        ("data", "batch_tokens", 0, ["data.batch_tokens must be 1 or more, not 0"]),
         (
             "trainer",
             "max_epoch",
@@ -78,9 +80,14 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
             "val/blue",
             ["early_stopping.monitor: expected 'val/bl", "got val/blue"],
         ),
-        ("early_stopping", "patience", -1, ["patience must be 0 or more, not -1"]),
-        ("early_stopping", "monitor", "val/loss", ["mode must be min for val/loss, not max"]),
-        ("translations", "samples", -1, ["samples must be 0 or more, not -1"]),
+        ("early_stopping", "patience", -1, ["early_stopping.patience must be 0 or more, not -1"]),
+        (
+            "early_stopping",
+            "monitor",
+            "val/loss",
+            ["early_stopping.mode must be min for val/loss, not max"],
+        ),
+        ("translations", "samples", -1, ["translations.samples must be 0 or more, not -1"]),
     ],
 )  # L01 L02 L03
 def test_a_wrong_setting_is_refused_with_its_name(run, settings, section, key, value, parts):
@@ -103,9 +110,10 @@ def test_all_contradictions_are_told_at_once_before_data_is_read(run, settings):
     settings["data"] |= {"vocab_size": 2, "train": {"tsv": "nowhere.tsv", "source": "a"}}
     refused(
         run("fit", settings), 2,
-        "dropout must lie in [0, 1), not 1.5", "n_heads 3 does not divide d_model 16",
-        "max_length must be at least 2", "label_smoothing must lie in [0, 1), not 1",
-        "vocab_size must be 5 or more, not 2", "data.train.tsv and data.train.source are both set",
+        "model.dropout must lie in [0, 1), not 1.5", "model.n_heads 3 does not divide d_model 16",
+        "model.max_length must be at least 2", "model.label_smoothing must lie in [0, 1), not 1",
+        "data.vocab_size must be 5 or more, not 2",
+        "data.train.tsv and data.train.source are both set",
     )  # fmt: skip
 
 
@@ -118,7 +126,8 @@ def test_settings_are_parsed_and_checked_without_training(tmp_path):
     assert settings.data.train.tsv.name == "missing.tsv"
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(
-        UsageError, match=r"must lie in \[0, 1\), not 2.*held_out must be 1 or more"
+        UsageError,
+        match=r"model.dropout must lie in \[0, 1\), not 2.*data.held_out must be 1 or more",
     ):
         TranslationCLI("fit", [*data, "--model.dropout", "2", "--data.held_out", "0"])
 
@@ -320,6 +329,20 @@ def test_apples_mps_is_not_chosen_and_refused_in_one_line(monkeypatch):
 def test_a_seed_out_of_range_is_refused_in_one_line(seed):
     with pytest.raises(UsageError, match=rf"^seed_everything must be from 0 to .*, not {seed}$"):
         TranslationCLI("fit", ["--seed_everything", str(seed)])
+
+
+def test_a_folder_for_runs_that_cannot_be_written_is_refused_before_data_is_read(
+    run, settings, tmp_path
+):
+    (tmp_path / "file").write_text("")
+    settings["data"]["train"] = {"tsv": "nowhere.tsv"}
+    refused(run("fit", settings, "--runs", tmp_path / "file" / "runs"), 1, "cannot write the run")
+
+
+def test_the_help_of_a_section_names_the_program():
+    command = [sys.executable, "-m", "translate", "fit", "--data.train.help", "ParallelFiles"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout.split()[:2]) == (0, ["usage:", "translate"])
 
 
 def test_a_wrong_challenge_folder_is_refused_before_training(run, settings, tmp_path):

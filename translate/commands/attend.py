@@ -21,11 +21,11 @@ def main(argv: Sequence[str]) -> int:
     from translate.insight.page import attention_page
     from translate.insight.plots import attention_heatmap, rendered
 
-    translator, translation = translate_sentence(args)
+    translator, source, translation = translate_sentence(args)
     maps = attention_maps(
         translator.model,
         translator.tokenizer,
-        translator.tokenizer.encode(args.sentence),
+        source,
         translation.ids,
         kind=args.kind,
         layer=args.layer,
@@ -50,20 +50,15 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         ".svg), or as a page that shows the weights of the word under the pointer (.html).",
     )
     parser.add_argument("sentence", metavar="SENTENCE", type=options.utf8_text)
+    output = "the file to write; its name must end in .png, .svg or .html"
     parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE",
-        type=options.file_path,
-        help="the file to write; its name must end in .png, .svg or .html",
+        "-o", "--output", required=True, metavar="FILE", type=options.file_path, help=output
     )
-    parser.add_argument(
-        "--words",
-        action="store_true",
-        help="join the pieces of each word: add the weights that they receive, and average the "
-        "weights that they give",
+    words = (
+        "join the pieces of each word: add the weights that they receive, and average the weights "
+        "that they give"
     )
+    parser.add_argument("--words", action="store_true", help=words)
     default = "one panel for each; without --layer and --head, the mean of all"
     args = options.parse_attention(parser, argv, kind="cross", default=default)
     if args.output.suffix.lower() not in _SUFFIXES:

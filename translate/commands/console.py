@@ -50,13 +50,10 @@ def progress_bar(total: int, unit: str) -> Iterator[Callable[[int], None]]:
     Yields:
         A function that takes the number of items just finished. Any thread may call it.
     """
-    if not total:
-        yield lambda finished: None
-        return
     from tqdm import tqdm  # takes 30 ms
 
     # disable=None: no bar unless standard error is a terminal.
-    with tqdm(total=total, unit=f" {unit}", disable=None) as bar:
+    with tqdm(total=total, unit=f" {unit}", disable=None if total else True) as bar:
 
         def advance(finished: int) -> None:
             with bar.get_lock():

@@ -125,14 +125,12 @@ def _parser() -> options.Parser:
         "line as it arrives.",
     )
     parser.add_argument("sentences", nargs="*", metavar="SENTENCE", type=options.utf8_text)
+    prefix = "begin the translation with exactly this text; give it once for all, or once for each"
     parser.add_argument(
-        "--prefix",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        type=options.utf8_text,
-        help="begin the translation with exactly this text; give it once for all, or once for each",
+        "--prefix", action="append", default=[], metavar="TEXT", type=options.utf8_text, help=prefix
     )
+    width = options.whole_number(1, MAX_BEAM)
+    exponent = options.number(float, 0, MAX_LENGTH_PENALTY)
     parser.add_options(
         {
             ("--steps",): (
@@ -142,12 +140,8 @@ def _parser() -> options.Parser:
             ("--json",): (
                 "with --steps: print one JSON object per word, then one with the translation"
             ),
-            (
-                "--beam",
-                "N",
-                options.whole_number(1, MAX_BEAM),
-            ): "keep the N best hypotheses (default: 1, greedy search)",
-            ("--length-penalty", "A", options.number(float, 0, MAX_LENGTH_PENALTY)): (
+            ("--beam", "N", width): "keep the N best hypotheses (default: 1, greedy search)",
+            ("--length-penalty", "A", exponent): (
                 "beam search compares log probability / pieces ** A; A is from 0 to "
                 f"{MAX_LENGTH_PENALTY} (default: {LENGTH_PENALTY:g})"
             ),

@@ -25,8 +25,11 @@ def load_translator(given: Path | None) -> Translator:
     return Translator.load(path)
 
 
-def translate_sentence(args: argparse.Namespace) -> tuple[Translator, Translation]:
+def translate_sentence(args: argparse.Namespace) -> tuple[Translator, list[int], Translation]:
     """Load the model and translate the sentence, as the options of `parse_attention` say.
+
+    Returns:
+        The model with its tokenizer, the pieces of the sentence, and its translation.
 
     Raises:
         UsageError: the model does not have this layer or head.
@@ -44,4 +47,4 @@ def translate_sentence(args: argparse.Namespace) -> tuple[Translator, Translatio
     (translation,) = translator.translate_detailed([args.sentence], [args.prefix or ""])
     for note in translation.notes():
         logger.warning(note)
-    return translator, translation
+    return translator, translator.tokenizer.encode(args.sentence), translation

@@ -42,19 +42,14 @@ def _trace_model(args: argparse.Namespace) -> tuple[str, Trace]:
     from translate.commands.loading import translate_sentence
     from translate.insight.trace import model_trace
 
-    translator, translation = translate_sentence(args)
+    translator, source, translation = translate_sentence(args)
+    model, tokenizer = translator.model, translator.tokenizer
     layer, head = args.layer or 0, args.head or 0
     trace = model_trace(
-        translator.model,
-        translator.tokenizer,
-        translator.tokenizer.encode(args.sentence),
-        translation.ids,
-        kind=args.kind,
-        layer=layer,
-        head=head,
+        model, tokenizer, source, translation.ids, kind=args.kind, layer=layer, head=head
     )
     sizes = ", ".join(f"{letter} = {size}" for letter, size in trace.sizes.items())
-    normalised = ", after layer normalisation" if translator.model.config.norm == "pre" else ""
+    normalised = ", after layer normalisation" if model.config.norm == "pre" else ""
     introduction = (
         f"{args.kind}, layer {layer + 1}, head {head + 1}: {_DIRECTIONS[args.kind]}.\n"
         f"{sizes}. x is the input of the attention{normalised}."

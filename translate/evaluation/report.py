@@ -96,7 +96,7 @@ def _save(result: Evaluation, values: dict[str, Any], path: Path) -> None:
     }
     first, number = path, 1
     while not all(_is_free(Path(f"{path}{end}"), content) for end, content in contents.items()):
-        logger.info("%s.txt: other results exist and are kept", path)
+        logger.info("%s.txt: existing result files are never overwritten", path)
         number += 1
         path = first.with_name(f"{first.name}_{number}")
     for suffix, content in contents.items():

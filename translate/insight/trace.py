@@ -56,8 +56,7 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         operands = " @ ".join(f"({', '.join(shape)})" for shape in self.operands)
-        product = f"-> ({', '.join(self.shape)})"
-        return f"{operands} {product if len(self.operands) > 1 else 'stays'}"
+        return f"{operands} -> ({', '.join(self.shape)})"
 
 
 def rules(T: str = "n", S: str = "n") -> list[Rule]:  # noqa: N803 (the field's letters)

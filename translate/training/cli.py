@@ -20,7 +20,7 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
-from translate.decoding.scoring import MAX_BEAM, MAX_LENGTH_PENALTY
+from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
@@ -146,13 +146,12 @@ class TranslationCLI(LightningCLI):
             name = config.name or (Path(config.config[-1]).stem if config.config else "run")
             folder = RunFolder.new(config.runs, name)
         checkpoints = SaveCheckpoints(folder.checkpoints)
-        run_logger = RunLogger(
-            folder,
-            updates=lambda: self.trainer.global_step,
-            resumed_after=resumed.updates if resumed else None,
-        )
+        resumed_after = resumed.updates if resumed else None
+        run_logger = RunLogger(folder, lambda: self.trainer.global_step, resumed_after)
         trainer = self.trainer = self.make_trainer(run_logger, checkpoints)
         check_trainer(trainer)
+        if not trainer.fast_dev_run:
+            folder.check_writable()
         if resumed:
             resumed.check(self.model.hparams, trainer)
             self.datamodule.trained_tokenizer = resumed.trained.tokenizer
@@ -188,12 +187,15 @@ class TranslationCLI(LightningCLI):
         with _lightning():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         metrics = sorted(self.trainer.callback_metrics.items())
-        return [f"{name:<16} {float(value):.4f}" for name, value in metrics]
+        width = max(map(len, self.trainer.callback_metrics))
+        return [f"{name:<{width}}  {float(value):.4f}" for name, value in metrics]
 
     def test(self) -> Iterator[str]:
         """Yield the tables of the test set and of the challenge files, or of --input; save them."""
         config = self.config
         given = read_files(config.input, config.reference)
+        if config.beam == 1 and config.length_penalty != LENGTH_PENALTY:
+            logger.warning("length_penalty has no effect with beam 1, which is greedy search")
         trained = _load(config.ckpt_path)
         model = trained.model.to(self.make_trainer().strategy.root_device)
         translator = Translator(model, trained.tokenizer)
@@ -238,9 +240,8 @@ class TranslationCLI(LightningCLI):
         """Save the result, which marks the run as finished; return the lines to print."""
         early = self.trainer.early_stopping_callback
         if early is not None and early.wait_count >= early.patience:
-            logger.info(
-                f"stopped early: {early.patience} validations without a better {early.monitor}"
-            )
+            count, metric = early.patience, early.monitor
+            logger.info("stopped early: %s validations without a better %s", count, metric)
         lines = []
         if isinstance(self.trainer.logger, RunLogger):
             lines.append(folder.tensorboard_command())

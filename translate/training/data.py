@@ -77,6 +77,7 @@ class TranslationData(lightning.LightningDataModule):
         self.files = {"train": self.train, "valid": self.valid, "test": self.test}
         minimums = {"held_out": 1, "vocab_size": 5, "batch_tokens": 1, "num_workers": 0}
         faults = out_of_range(vars(self), minimums) + self.filters.errors()
+        faults = [f"data.{fault}" for fault in faults]
         for name, sources in self.files.items():
             try:
                 if sources is not None:
@@ -109,6 +110,11 @@ class TranslationData(lightning.LightningDataModule):
         if stage == "fit":
             _, self.train_examples = self._encode("train", pairs["train"], corpora["train"])
             self.train_sampler = self._sampler(self.train_examples, shuffle=True)
+            if len(self.train_sampler) == len(self.train_examples) > 1:
+                logger.warning(
+                    f"data.batch_tokens {self.batch_tokens} is so small that every batch holds a "
+                    "single pair; raise it"
+                )
         source = corpora.get("valid", corpora["train"])
         self.valid_pairs, self.valid_examples = self._encode("valid", pairs["valid"], source)
         if stage == "fit":
@@ -128,12 +134,11 @@ class TranslationData(lightning.LightningDataModule):
         """
         if self.files[name] is not None:
             return self._read(name).pairs
-        parts = {}
-        if self.files["train"] is not None and self.files["valid"] is None:
+        if self.train is not None and self.valid is None:
             parts = self._split(self._read("train").pairs)
-        if name not in parts:
-            raise UsageError(f"no data to read: set data.{name} in the config")
-        return parts[name]
+            if name in parts:
+                return parts[name]
+        raise UsageError(f"no data to read: set data.{name} in the config")
 
     def challenge_files(self) -> list[Path]:
         """Return the challenge files sorted by name, without hidden files."""
@@ -177,11 +182,9 @@ class TranslationData(lightning.LightningDataModule):
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
         if self.tokenizer is not None:
             return Tokenizer.load(self.tokenizer)
-        tokenizer, notes = Tokenizer.train(
-            (side for pair in train for side in pair),
-            vocab_size=self.vocab_size,
-            seed=torch.initial_seed(),
-        )
+        texts = (side for pair in train for side in pair)
+        seed = torch.initial_seed()
+        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=seed)
         for note in notes:
             logger.info(note)
         return tokenizer
@@ -218,12 +221,8 @@ class TranslationData(lightning.LightningDataModule):
         return self._loader(self.valid_examples, self._sampler(self.valid_examples, shuffle=False))
 
     def _sampler(self, examples: list[Example], *, shuffle: bool) -> TokenBatchSampler:
-        return TokenBatchSampler(
-            [example.lengths for example in examples],
-            max_tokens=self.batch_tokens,
-            seed=torch.initial_seed(),
-            shuffle=shuffle,
-        )
+        lengths, seed = [example.lengths for example in examples], torch.initial_seed()
+        return TokenBatchSampler(lengths, max_tokens=self.batch_tokens, seed=seed, shuffle=shuffle)
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         return DataLoader(

@@ -76,9 +76,9 @@ class TranslationModule(lightning.LightningModule):
             # jsonargparse reads the names, types and defaults of **architecture from this call.
             self.config = TransformerConfig(vocab_size=5, pad_id=0, **architecture)
         except ValueError as error:
-            faults.insert(0, str(error))
+            faults = [*str(error).split("; "), *faults]
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ValueError("; ".join(f"model.{fault}" for fault in faults))
         self.tokenizer: Tokenizer
         self.model: Transformer
         self.tokens_in_update = 0  # real target tokens since the last update
@@ -86,10 +86,8 @@ class TranslationModule(lightning.LightningModule):
     def setup(self, stage: str) -> None:
         if hasattr(self, "model"):
             return
-        self.tokenizer = self.trainer.datamodule.trained_tokenizer
-        self.config = replace(
-            self.config, vocab_size=len(self.tokenizer), pad_id=self.tokenizer.pad_id
-        )
+        tokenizer = self.tokenizer = self.trainer.datamodule.trained_tokenizer
+        self.config = replace(self.config, vocab_size=len(tokenizer), pad_id=tokenizer.pad_id)
         self.model = self.build_model(self.config)
 
     def build_model(self, config: TransformerConfig) -> Transformer:
@@ -101,13 +99,10 @@ class TranslationModule(lightning.LightningModule):
         self.model, self.tokenizer, self.config = model, tokenizer, model.config
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return build_optimizer(
-            self.model,
-            self.hparams.optimizer,
-            weight_decay=self.hparams.weight_decay,
-            # In mixed precision, a fused optimizer would remove the loss scale only after clipping.
-            fused="mixed" not in str(self.trainer.precision),
-        )
+        kind, decay = self.hparams.optimizer, self.hparams.weight_decay
+        # In mixed precision, a fused optimizer would remove the loss scale only after clipping.
+        fused = "mixed" not in str(self.trainer.precision)
+        return build_optimizer(self.model, kind, weight_decay=decay, fused=fused)
 
     # One update
 
@@ -156,19 +151,15 @@ class TranslationModule(lightning.LightningModule):
         for gradient in gradients:
             gradient.div_(self.tokens_in_update)
         self.tokens_in_update = 0
-        settings = self.hparams
+        step, settings = self.global_step, self.hparams
+        warmup, total = settings.warmup_steps, self.trainer.estimated_stepping_batches
         for group in optimizer.param_groups:
             peak = settings.muon_learning_rate if group["muon"] else settings.peak_learning_rate
-            group["lr"] = learning_rate(
-                self.global_step,
-                peak=peak,
-                warmup_steps=settings.warmup_steps,
-                total_steps=self.trainer.estimated_stepping_batches,
-            )
+            group["lr"] = learning_rate(step, peak=peak, warmup_steps=warmup, total_steps=total)
         self.log("train/learning_rate", group["lr"], batch_size=1)  # of AdamW
         norm = torch.nn.utils.get_total_norm(gradients)
         self.log("train/gradient_norm", norm, batch_size=1)  # before clipping
-        looked_at = (self.global_step + 1) % max(1, self.trainer.log_every_n_steps) == 0
+        looked_at = (step + 1) % max(1, self.trainer.log_every_n_steps) == 0
         # With 16-mixed the loss scale may overflow; the scaler then skips the update.
         if looked_at and self.trainer.precision != "16-mixed":
             self._require_finite("gradient norm", float(norm))

@@ -36,7 +36,7 @@ class Monitor(Callback):
 
     def __init__(self, sentences: int = 32) -> None:
         if sentences < 0 or sentences == 1:
-            raise ValueError(f"sentences must be 0, or 2 or more to compare, not {sentences}")
+            raise ValueError(f"monitor.sentences must be 0, or 2 or more, not {sentences}")
         self.sentences = sentences
         self._health: Health  # set when training starts
         self._resumed_state: dict[str, Any] = {}
@@ -46,11 +46,8 @@ class Monitor(Callback):
 
     def on_train_start(self, trainer, pl_module) -> None:
         # Not in on_fit_start: counting the updates there would draw batches before resuming.
-        self._health = Health(
-            len(pl_module.tokenizer),
-            pl_module.hparams.warmup_steps,
-            trainer.estimated_stepping_batches,
-        )
+        updates = trainer.estimated_stepping_batches
+        self._health = Health(len(pl_module.tokenizer), pl_module.hparams.warmup_steps, updates)
         self._health.load_state_dict(self._resumed_state)
         if self.sentences and (writer := tensorboard_writer(trainer)):
             writer.add_custom_scalars(CHARTS)
@@ -92,9 +89,8 @@ class Monitor(Callback):
     def on_validation_end(self, trainer, pl_module) -> None:
         if not self.sentences or trainer.state.fn != "fit" or trainer.sanity_checking:
             return
-        batch = collate(
-            spread(trainer.datamodule.valid_examples, self.sentences), pl_module.tokenizer
-        )
+        examples = spread(trainer.datamodule.valid_examples, self.sentences)
+        batch = collate(examples, pl_module.tokenizer)
         found = inspect(pl_module.model, *(tensor.to(pl_module.device) for tensor in batch))
         metrics, step = trainer.callback_metrics, trainer.global_step
         if trainer.logger is not None:
@@ -114,12 +110,9 @@ class Monitor(Callback):
         if not self.sentences or writer is None:
             return
         count = min(_PROJECTED, len(pl_module.tokenizer))
-        writer.add_embedding(
-            pl_module.model.embedding.weight[:count].detach().cpu(),
-            metadata=[pl_module.tokenizer.piece(index) for index in range(count)],
-            tag="pieces",
-            global_step=trainer.global_step,
-        )
+        vectors = pl_module.model.embedding.weight[:count].detach().cpu()
+        names = [pl_module.tokenizer.piece(index) for index in range(count)]
+        writer.add_embedding(vectors, names, tag="pieces", global_step=trainer.global_step)
 
     def _warn(self, trainer, lines: Iterable[str]) -> None:
         for line in lines:

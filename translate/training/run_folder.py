@@ -12,6 +12,7 @@ runs/NAME/version_N/
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,17 @@ class RunFolder:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    def check_writable(self) -> None:
+        """Refuse a folder that cannot be created or written to, before the data is read.
+
+        Raises:
+            UserError: with the file or folder that is in the way.
+        """
+        existing = next(path for path in (self.path, *self.path.parents) if os.path.lexists(path))
+        if not existing.is_dir() or not os.access(existing, os.W_OK):
+            fault = f"{existing} is not a folder in which you may write"
+            raise UserError(f"cannot write the run folder {self.path}: {fault}")
 
     def save_config(self, text: str) -> None:
         """Create the folder and write the config; a resumed run keeps the earlier configs."""

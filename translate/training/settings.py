@@ -71,10 +71,8 @@ def check_trainer(trainer: Trainer, batches: int | None = None) -> None:
         for limit in ("max_epochs", "max_steps", "limit_train_batches")
         if getattr(trainer, limit) == 0
     ]
-    if trainer.world_size > 1:
-        faults.append(
-            f"training runs on one device, not {trainer.world_size}: set --trainer.devices 1"
-        )
+    if (devices := trainer.world_size) > 1:
+        faults.append(f"training runs on one device, not {devices}: set --trainer.devices 1")
     if trainer.strategy.root_device.type == "mps":
         faults.append("training on Apple's MPS is not supported: set --trainer.accelerator cpu")
     interval = trainer.val_check_interval

@@ -37,7 +37,7 @@ class TranslateValidation(Callback):
 
     def __init__(self, samples: int = 3, heatmaps: Sequence[str] = HEATMAPS) -> None:
         if samples < 0:
-            raise ValueError(f"samples must be 0 or more, not {samples}")
+            raise ValueError(f"translations.samples must be 0 or more, not {samples}")
         self.samples = samples
         self.heatmaps = [sentence for sentence in heatmaps if normalize(sentence)]
 
@@ -63,18 +63,14 @@ class TranslateValidation(Callback):
         logger.info("%s\n", text)
         show_text(trainer, "translations", text)
         if self.heatmaps and tensorboard_writer(trainer):
-            self._draw(trainer, pl_module, translator)
+            self._draw(trainer, translator)
 
-    def _draw(self, trainer, pl_module, translator: Translator) -> None:
-        translations = translator.translate_detailed(self.heatmaps)
-        for number, translation in enumerate(translations):
-            sentence = self.heatmaps[number]
-            source = pl_module.tokenizer.encode(sentence)
-            maps = attention_maps(pl_module.model, pl_module.tokenizer, source, translation.ids)
-            title = f"{sentence} (step {trainer.global_step})"
-            tensorboard_writer(trainer).add_image(
-                f"translation/cross_attention_{number + 1}",
-                pixels(attention_heatmap(maps, title, scale=False)),
-                trainer.global_step,
-                dataformats="HWC",
-            )
+    def _draw(self, trainer, translator: Translator) -> None:
+        model, tokenizer = translator.model, translator.tokenizer
+        step, writer = trainer.global_step, tensorboard_writer(trainer)
+        drawn = zip(self.heatmaps, translator.translate_detailed(self.heatmaps), strict=True)
+        for number, (sentence, translation) in enumerate(drawn, 1):
+            maps = attention_maps(model, tokenizer, tokenizer.encode(sentence), translation.ids)
+            heatmap = attention_heatmap(maps, f"{sentence} (step {step})", scale=False)
+            tag = f"translation/cross_attention_{number}"
+            writer.add_image(tag, pixels(heatmap), step, dataformats="HWC")
