@@ -49,7 +49,7 @@ def test_a_valid_config_and_a_command_line_have_no_faults(faults):
     text = (
         "model: &base {d_model: 32}\n"
         "trainer: {max_epochs: null, callbacks: [{class_path: Timer}]}\n"
-        "data: {train: [{tsv: a.tsv}, {tsv: b.tsv}], valid: null, test: {tsv: c, columns: [2, 1]}}\n"
+        "data: {train: [{tsv: a.tsv}, {tsv: b.tsv}], valid: null, test: {tsv: c, columns: [2, 1]}}"
     )
     assert faults(text, "--trainer.callbacks+=DeviceStatsMonitor", "--model", "{d_ff: 16}") == []
 
@@ -236,7 +236,7 @@ def test_the_user_can_allow_another_package(faults, tmp_path, monkeypatch):
         (["x.yaml"], "unexpected argument x.yaml; did you mean --config x.yaml?"),
         (["hello"], "unexpected argument hello; settings are written as --SETTING VALUE"),
         (["--model.d_model"], "model.d_model: expected a value after --model.d_model"),
-        (["--model.d_model", "3", "4"], "unexpected argument 4"),
+        (["--model.d_model", "64", "4"], "unexpected argument 4"),
         (["--model", "{d_modle: 3}"], "model: no setting model.d_modle"),
         (["--model", "5"], "model: expected a section of settings, got 5"),
         (["--data.train.columns", "null"], "data.train.columns: expected a value such as (1, 2)"),

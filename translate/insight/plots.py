@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from translate.insight.attention import AttentionMaps
+from translate.text.printable import printable
 
 _MAX_LABEL = 24  # characters: an untrained model writes very long words
 _MAX_INCHES = 40.0  # longest side; larger pictures get smaller cells, to save RAM
@@ -50,12 +51,14 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
     if scale:
         figure.colorbar(image, ax=list(grid), label="attention weight (each row sums to 1)")
     # A title has about eight characters per inch. All white space becomes single spaces.
-    short = textwrap.shorten(title, int(8 * size[0]), placeholder=" …")
+    # A control character is no valid XML: it would spoil an SVG file.
+    short = textwrap.shorten(printable(title), int(8 * size[0]), placeholder=" …")
     figure.suptitle(short, parse_math=False)
     return figure
 
 
 def _shorten(word: str) -> str:
+    word = printable(word)
     return word if len(word) <= _MAX_LABEL else word[: _MAX_LABEL - 1] + "…"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-# Control characters except tab and line feed, line and paragraph separators, and the characters
-# that change the direction of text (https://trojansource.codes).
+# Control characters except tab and line feed, line and paragraph separators, the characters that
+# change the direction of text (https://trojansource.codes), and those that XML does not allow.
 _CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
 

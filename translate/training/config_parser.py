@@ -32,7 +32,6 @@ from translate.training.config_reader import (
 MAX_FAULTS = 20  # messages that are shown
 COMMAND_LINE = Place("command line")
 _CONFIG = ("-c", "--config")
-_NO_SETTINGS = (*_CONFIG, "-h", "--help", "--print_config")
 
 
 class ConfigParser:
@@ -140,8 +139,7 @@ class ConfigParser:
         by_root: dict[str, list[tuple[str, str]]] = {}  # a callback and its options belong together
         for option, value in self._options:
             key = _key(option)
-            no_setting = option in _NO_SETTINGS or option.endswith(".help")
-            if not no_setting and not self._option_fault(option, key, value):
+            if not _is_no_setting(option) and not self._option_fault(option, key, value):
                 by_root.setdefault(self._reader.root(key), []).append((option, value))
         for root, options in by_root.items():
             arguments = [f"{option}={value}" for option, value in options]
@@ -172,7 +170,7 @@ class ConfigParser:
                 return f"unexpected argument {option}; did you mean --config {option}?"
             return f"unexpected argument {option}; settings are written as --SETTING VALUE"
         root = self._reader.root(key)
-        if option in _NO_SETTINGS or option.endswith(".help"):
+        if _is_no_setting(option):
             return ""
         if root not in self._known and key not in self._reader.sections:
             return self._reader.unknown(option)
@@ -217,6 +215,11 @@ def _options(args: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield option, rest.pop(0)
         else:
             yield option, _MISSING
+
+
+def _is_no_setting(option: str) -> bool:
+    """Return whether an option names a file of settings, or prints a text, and is no setting."""
+    return option in (*_CONFIG, "-h", "--help", "--print_config") or option.endswith(".help")
 
 
 def _key(option: str) -> str:

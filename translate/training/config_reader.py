@@ -132,7 +132,7 @@ class ConfigReader:
     def _read_value(self, loader: yaml.SafeLoader, path: Path, leaf: Leaf) -> None:
         """Read the value of a section: settings, a file of settings, or a list of data sources."""
         key, place, node = leaf
-        values = [node]
+        values, faults = [node], len(self.faults)
         if key in FILE_SECTIONS:
             if isinstance(node, yaml.SequenceNode):
                 values = node.value
@@ -148,8 +148,8 @@ class ConfigReader:
             else:
                 self.faults.append(Fault(place, f"{key}: {section_expected(key, value, node)}"))
                 return None
-        if key in FILE_SECTIONS:
-            self.leaves.append(leaf)
+        if key in FILE_SECTIONS and len(self.faults) == faults:
+            self.leaves.append(leaf)  # as a whole; its settings are leaves, too
         return None
 
 
