@@ -153,6 +153,23 @@ def test_every_setting_of_model_and_data_has_a_description():
         assert len(option.partition("(type:")[0].split()) > 4, option
 
 
+def test_help_is_short_and_help_all_lists_every_setting():
+    short, everything = io.StringIO(), io.StringIO()
+    for out, args in (
+        (short, ["--help"]),
+        (everything, ["--config", "none.yaml", "--help", "all"]),
+    ):
+        with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
+            main(["fit", *args])
+        assert stop.value.code in (0, None)
+    assert len(short.getvalue().splitlines()) < len(everything.getvalue().splitlines()) / 2
+    for key in ("data.batch_tokens", "model.d_model", "trainer.max_epochs", "trainer.precision"):
+        assert f"\n  --{key} " in short.getvalue() and f"\n  --{key} " in everything.getvalue()
+    assert "--trainer.barebones" not in short.getvalue()
+    assert "--trainer.barebones" in everything.getvalue()
+    assert "`translate fit --help all` shows all" in short.getvalue()
+
+
 def test_a_quoted_number_is_a_number(run, settings):  # L03
     settings["data"]["batch_tokens"] = "160"
     settings["model"]["peak_learning_rate"] = "1e-3"

@@ -26,6 +26,7 @@ from translate.training.callbacks import EarlyStoppingAboveZero, ProgressBar, Sa
 from translate.training.config_parser import ConfigParser
 from translate.training.config_types import allow_packages
 from translate.training.data import TranslationData, read_files
+from translate.training.help import HelpfulParser
 from translate.training.logger import RunLogger
 from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
@@ -82,6 +83,7 @@ class TranslationCLI(LightningCLI):
             seed_everything_default=1,
             auto_configure_optimizers=False,
             load_from_checkpoint_support=False,
+            parser_class=HelpfulParser,
             trainer_defaults={
                 # "auto" would choose Apple's MPS, on which this program has never been tried.
                 "accelerator": "cpu" if torch.backends.mps.is_available() else "auto",
@@ -111,6 +113,10 @@ class TranslationCLI(LightningCLI):
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse the command line and its config files; `instantiate_classes` reports faults."""
+        if isinstance(parser, HelpfulParser) and {"-h", "--help"} & set(args):
+            parser.show_all = args[-1] == "all"
+            parser.print_help()
+            parser.exit()
         self.settings = ConfigParser(parser, args)
         self.config = self.settings.config
         seed = self.config.seed_everything  # true draws one, false sets none
