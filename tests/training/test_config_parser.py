@@ -45,6 +45,14 @@ def test_all_faults_of_all_sections_files_and_arguments_are_told_at_once(faults,
     ]
 
 
+def test_faults_of_the_trainer_are_told_with_the_others(faults):
+    assert faults("trainer:\n  max_epochs: 0\n  max_steps: 0\nbeam: 0\n") == [
+        "my.yaml:2: nothing to train: trainer.max_epochs is 0",
+        "my.yaml:3: nothing to train: trainer.max_steps is 0",
+        "my.yaml:4: beam must be from 1 to 64, not 0",
+    ]
+
+
 def test_a_valid_config_and_a_command_line_have_no_faults(faults):
     text = (
         "model: &base {d_model: 32}\n"
