@@ -262,6 +262,7 @@ def test_the_user_can_allow_another_package(faults, tmp_path, monkeypatch):
         (["--model.d_model"], "model.d_model: expected a value after --model.d_model"),
         (["--model.d_model", "64", "4"], "unexpected argument 4"),
         (["--model", "{d_modle: 3}"], "model: no setting model.d_modle"),
+        (["--model", "9" * 400], "model: expected a section of settings, got 999"),
         (["--model", "5"], "model: expected a section of settings, got 5"),
         (["--data.train.columns", "null"], "data.train.columns: expected a value such as (1, 2)"),
         (["--early_stopping.patience", "-1"], "early_stopping.patience must be 0 or more, not -1"),

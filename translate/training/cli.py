@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 import sys
 import time
@@ -140,8 +141,8 @@ class TranslationCLI(LightningCLI):
             self.callbacks: list[Callback] = []
             try:
                 check_trainer(self.make_trainer())
-            except UsageError as error:
-                for fault in str(error).split("; "):
+            except Exception as error:  # Lightning checks its settings in many ways
+                for fault in re.split("; |\n", str(error).strip()):
                     self.settings.refuse(fault)
         self.settings.check()
         self.model, self.datamodule, *self.callbacks = parts

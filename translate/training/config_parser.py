@@ -26,6 +26,7 @@ from translate.training.config_reader import (
     Fault,
     Leaf,
     Place,
+    is_file,
     shown,
 )
 
@@ -63,7 +64,7 @@ class ConfigParser:
             reader.read(Path(file).expanduser())
         for option, value in self._options:  # such as --model FILE
             key = _key(option)
-            if key in reader.sections and key not in FILE_SECTIONS and Path(value).is_file():
+            if key in reader.sections and key not in FILE_SECTIONS and is_file(Path(value)):
                 reader.read(Path(value), key)
         self._places = {leaf.key: leaf.place for leaf in reader.leaves}
         for option, value in self._options:
@@ -87,7 +88,7 @@ class ConfigParser:
         It is ignored if it names a setting that is wrong anyway.
         """
         words = re.findall(r"[\w.]+", what)
-        section = words[0].rpartition(".")[0]
+        section = words[0].rpartition(".")[0] if words else ""
         keys = [key for word in words for key in (word, f"{section}.{word}")]
         if not self._wrong.intersection(keys):
             place = next((self._places[key] for key in keys if key in self._places), Place(""))

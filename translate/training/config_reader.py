@@ -140,7 +140,7 @@ class ConfigReader:
                 values = []
         elif isinstance(node, yaml.ScalarNode) and node.tag != NULL:
             file = path.parent / node.value
-            if file.is_file():
+            if is_file(file):
                 return self.read(file, key)
         for value in values:
             if isinstance(value, yaml.MappingNode):
@@ -215,6 +215,14 @@ def section_names(known: Iterable[str]) -> list[str]:
     """Return the sections of the settings `known`: data, data.train for data.train.tsv."""
     dots = [(key, index) for key in known for index, sign in enumerate(key) if sign == "."]
     return sorted({key[:index] for key, index in dots})
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is such a file; other text than a path is no file."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or has a null character
+        return False
 
 
 def section_expected(key: str, value: yaml.Node, whole: yaml.Node) -> str:
