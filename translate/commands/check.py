@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     if args.json:
         print(json.dumps(as_json(report), ensure_ascii=False, indent=1))
     else:
-        print("\n".join(as_text(report)))
+        print("\n\n".join(as_text(report)))
     return 0 if report.safe else 1
 
 

@@ -35,7 +35,7 @@ KINDS = {
     **dict.fromkeys(("broken-archive", "other-archive", "broken-format"), Kind(UNSAFE)),
     "utf-16": Kind(UNSAFE, todo="convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"),
     "utf-32": Kind(UNSAFE, todo="convert the file: iconv -f UTF-32 -t UTF-8 OLD > NEW"),
-    "nul-byte": Kind(UNSAFE, todo="convert the file to UTF-8, or remove the line"),
+    "nul-byte": Kind(UNSAFE, todo="convert it to UTF-8, or remove the line"),
     "not-utf-8": Kind(UNSAFE, todo="if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW"),
     "cr-line-ends": Kind(UNSAFE, todo="convert the file: tr '\\r' '\\n' < OLD > NEW"),
     "unequal-counts": Kind(UNSAFE, todo="line n of one must translate line n of the other"),

@@ -39,30 +39,32 @@ def split_by_source(
     groups: dict[str, list[int]] = {}
     for index, pair in enumerate(pairs):
         groups.setdefault(fold(pair.source), []).append(index)
-
-    def usable(source: str) -> bool:
-        targets = [fold(pairs[index].target) for index in groups[source]]
-        return bool(source) and all(target not in ("", source) for target in targets)
-
-    sources = list(groups)
+    by_source = list(groups.items())
     chosen: set[int] = set()
     too_large: list[list[int]] = []
-    for position in shuffled(len(sources), f"split {seed}"):
-        group = groups[sources[position]]
+    for position in shuffled(len(by_source), f"split {seed}"):
         if len(chosen) == held_out:
             break
-        if len(chosen) + len(group) <= held_out and usable(sources[position]):
+        source, group = by_source[position]
+        blank_or_copy = {"", source}.intersection(fold(pairs[index].target) for index in group)
+        if not source or blank_or_copy:
+            continue
+        if len(chosen) + len(group) <= held_out:
             chosen.update(group)
-        elif usable(sources[position]):
+        else:
             too_large.append(group)
-    if len(chosen) < held_out:
-        chosen.update(*sorted(too_large, key=len)[:1])
-    if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
-        advice = "hold out fewer, or set" if held_out > 1 else "set"
+    if len(chosen) < held_out and too_large:
+        chosen.update(min(too_large, key=len))
+    reason = ""
+    if len(chosen) < held_out:  # these are all that can be held out
+        reason = f"only {len(chosen):,} are neither blank nor a copy of their source"
+    elif held_out and len(chosen) == len(pairs):
+        reason = "at least one pair with another source sentence must remain to train on"
+    if reason:
+        fewer = "lower data.held_out, " if held_out > 1 else ""
         raise UserError(
-            f"cannot hold out {held_out:,} of {len(pairs):,} pairs: different sentences that can "
-            f"be held out: {sum(map(usable, sources)):,}, and one pair must stay to train on; "
-            f"{advice} data.valid to other files"
+            f"cannot hold out {held_out:,} of {len(pairs):,} pair{'s' * (len(pairs) > 1)}: "
+            f"{reason}; add pairs, {fewer}or set data.valid to a file of validation pairs"
         )
     train = [pair for index, pair in enumerate(pairs) if index not in chosen]
     return train, [pairs[index] for index in sorted(chosen)]

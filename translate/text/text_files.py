@@ -131,34 +131,46 @@ _WIDE = {
 
 
 def _decode(data: bytes, path: str | Path, log: ProblemLog) -> str:
-    """Decode UTF-8, leaving out invalid bytes; add problems to `log`."""
+    """Decode UTF-8, leaving out invalid bytes; add problems to `log`.
 
-    def found(kind: str, offset: int, what: str = "", count: int = 1) -> None:
-        line = data.count(b"\n", 0, offset) + 1
-        what = f"byte offset {offset}: {what}" if what else ""
-        log.add(Problem(kind, str(path), line, what=what, count=count))
+    Raises:
+        DataError: UTF-16 or UTF-32: no line can be read.
+    """
+    file = str(path)
+
+    def position(offset: int) -> tuple[int, int]:
+        """Return the line of a byte and its number in that line, both counted from 1."""
+        return data.count(b"\n", 0, offset) + 1, offset - data.rfind(b"\n", 0, offset)
 
     for encoding, marks in _WIDE.items():
         if data.startswith(marks):
-            found(encoding, 0, f"this is {encoding.upper()}, not UTF-8")
-            return data.decode(encoding, errors="ignore")
+            what = f"this is {encoding.upper()}, not UTF-8"
+            raise DataError(Problem(encoding, file, 1, what))
     if data.startswith(b"\xef\xbb\xbf"):
-        found("byte-order-mark", 0)
+        log.add(Problem("byte-order-mark", file, 1))
     if (offset := data.find(b"\0")) >= 0:
-        count = sum(b"\0" in line for line in data.split(b"\n"))
-        found("nul-byte", offset, "a NUL byte: this is UTF-16 or not a text file", count)
+        line, byte = position(offset)
+        what = f"byte {byte} is NUL: this is UTF-16 or not text"
+        count = sum(b"\0" in text for text in data.split(b"\n"))
+        problem = Problem("nul-byte", file, line, what, count=count)
+        if 4 * data.count(b"\0") > len(data):  # UTF-16 without a byte order mark
+            raise DataError(problem)
+        log.add(problem)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", errors="ignore")
-        lines = data.split(b"\n")
-        count = sum(line.decode("utf-8", errors="ignore").encode() != line for line in lines)
-        found("not-utf-8", error.start, f"0x{data[error.start]:02x} is not UTF-8", count)
+        line, byte = position(error.start)
+        what = f"byte {byte} (0x{data[error.start]:02x}) is not UTF-8"
+        pairs = zip(data.split(b"\n"), text.split("\n"), strict=True)
+        count = sum(valid.encode() != original for original, valid in pairs)
+        log.add(Problem("not-utf-8", file, line, what, count=count))
     newlines, windows = data.count(b"\n"), data.count(b"\r\n")
     if 0 < windows < newlines:
         rarer = rb"\r\n" if windows * 2 <= newlines else rb"(?<!\r)\n"
-        offset = next(re.finditer(rarer, data)).start()
-        found("mixed-line-ends", offset, count=min(windows, newlines - windows))
+        line, _ = position(next(re.finditer(rarer, data)).start())
+        log.add(Problem("mixed-line-ends", file, line, count=min(windows, newlines - windows)))
     if data.count(b"\r") - windows > newlines:
-        found("cr-line-ends", 0, "lines end in CR alone, so the whole file would be one line")
+        what = "lines end in CR alone, so the whole file would be one line"
+        log.add(Problem("cr-line-ends", file, 1, what))
     return text
