@@ -31,9 +31,9 @@ class Corpus:
 
     Args:
         pairs: the text of the files, not normalised.
-        lines: for each pair, its line in its file (or in both, if source and target have one each).
+        lines: for each pair, its line number (the same in both files of aligned text).
         starts: for each source of pairs, the index of its first pair, and the names of its files.
-        left_out: what was left out, one entry per reason.
+        left_out: the pairs that were left out, one entry per reason.
         problems: what is wrong with the files.
     """
 
@@ -44,7 +44,7 @@ class Corpus:
     problems: list[Problem] = field(compare=False)
 
     def place(self, index: int) -> str:
-        """Return where a pair stands: "FILE:LINE"."""
+        """Return "FILE:LINE" of a pair."""
         return "{}:{}".format(*self.file_and_line(index))
 
     def file_and_line(self, index: int, side: int = 0) -> tuple[str, int]:
@@ -69,7 +69,7 @@ def characters(pairs: Iterable[Pair]) -> set[str]:
 
 @dataclass
 class ParallelFiles:
-    """The files of parallel text: `source` and `target` line by line, or one of the other formats.
+    """The files of parallel text: `source` and `target`, aligned line by line, or another format.
 
     Files may be plain or compressed (gzip, xz, zstandard), with any name. Text is UTF-8; XML files
     declare their encoding.
@@ -134,10 +134,10 @@ class ParallelFiles:
         return _READERS[name](getattr(self, name), **options, setting=f"{prefix}{name}", log=log)
 
     def check(self, setting: str = "") -> None:
-        """Check that the settings do not contradict each other; opens no file.
+        """Check that the settings do not contradict each other, without opening a file.
 
         Raises:
-            UsageError: with what to set.
+            UsageError: they do; the message says what to set.
         """
         prefix = f"{setting}." if setting else ""
         given = self.given
@@ -195,17 +195,17 @@ def read_corpus(
 ) -> Corpus:
     """Read the pairs of one source, or of several, one after the other.
 
-    A pair that is blank on either side is always left out: there is nothing to learn from it and
-    nothing to score. "Blank" means that `normalize` leaves nothing.
+    A pair with a blank side is always left out: there is nothing to learn from it and nothing to
+    score. "Blank" means that `normalize` returns an empty text.
 
     Args:
         setting: the section's name ("data.train"), for messages only.
         filters: which other pairs are left out; None for validation and test pairs.
-        strict: raise the first unsafe problem. Otherwise unsafe problems are among
-            `Corpus.problems`, for `translate check`.
+        strict: raise the first unsafe problem. Otherwise `Corpus.problems` lists unsafe problems
+            too, for `translate check`.
 
     Raises:
-        UserError: contradicting settings, an unreadable file, unequal line counts, no pairs.
+        UserError: contradictory settings, an unreadable file, unequal line counts, no pairs.
     """
     log = ProblemLog(strict=strict)
     pair_filter = PairFilter(filters)

@@ -17,12 +17,12 @@ _PATTERNS = {
     "tab": re.compile("\t"),
     "control-piece": re.compile("</?s>|<pad>|<unk>|▁"),
 }
-# Every pattern contains one of these characters. Most sentences have none: one search is enough.
+# Every match contains one of these characters. Most sentences have none: one search is enough.
 _ANY = re.compile("[\x01-\x09\x0b-\x1f\x7f-\x9fÂÃâï<▁\u2028\u2029\ufffd]")
 
 
 class LineChecker:
-    """Checks the lines of one file, one after the other."""
+    """Checks the lines of one file."""
 
     def __init__(self, file: str, log: ProblemLog) -> None:
         self._file = file
@@ -45,10 +45,10 @@ class LineChecker:
                     return
 
     def finish(self) -> None:
-        """Report if the whole file is garbled, which stops training.
+        """Add an unsafe problem if the whole file is garbled.
 
-        A few garbled lines in a good file are only a warning. Garbled means at least a tenth of
-        all lines, and most of those that are not ASCII.
+        This means: at least a tenth of all lines, and most lines that are not ASCII, are garbled.
+        A few garbled lines in a good file are only a warning.
         """
         count = len(self._mojibake)
         if count and 10 * count >= self._lines and 2 * count > self._lines_beyond_ascii:

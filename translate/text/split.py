@@ -1,4 +1,4 @@
-"""Split a corpus into train, valid and test so that no two share a source sentence."""
+"""Split a corpus into train, valid and test, which share no source sentence."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from translate.errors import UserError
 from translate.text.normalize import fold
 
-if TYPE_CHECKING:
-    from translate.text.corpus import Pair  # with lxml and zstandard, which decoding does not need
+if TYPE_CHECKING:  # corpus.py imports lxml and zstandard, which decoding does not need
+    from translate.text.corpus import Pair
 
 
 def shuffled(count: int, seed: str) -> list[int]:
     """Return 0 .. count-1 in an order that depends on `seed` alone.
 
-    `random.shuffle` may change between Python versions; `random()` with a string as seed does not
-    (Python documentation, "Notes on Reproducibility"), so this sorts by random keys.
+    It sorts by random keys, because `random.shuffle` may change between Python versions, whereas
+    `random()` with a string as seed does not (Python documentation, "Notes on Reproducibility").
     """
     draw = random.Random(seed).random
     keys = [draw() for _ in range(count)]
@@ -29,9 +29,9 @@ def split_by_source(
 ) -> tuple[list[Pair], list[Pair]]:
     """Split into (train, held out), both in corpus order, so that they share no source sentence.
 
-    Pairs whose sources are equal after `fold` go to the same side. A source is never held out if
-    one of its pairs is blank or copied (source equals target). The held-out side has `held_out`
-    pairs, or a few more if the groups of equal sources do not add up to exactly that.
+    Pairs with the same source (after `fold`) go to the same side. They are never held out if the
+    target of one of them is blank or a copy of the source. The held-out side has `held_out` pairs,
+    or a few more if the groups of equal sources do not add up to exactly that number.
 
     Raises:
         UserError: too few pairs to hold out `held_out` and keep at least one for training.
@@ -75,8 +75,8 @@ def split_corpus(
 ) -> dict[str, list[Pair]]:
     """Return "train", and "valid" and "test" if they are `missing`, held out from `pairs`.
 
-    Each gets `held_out` pairs, but at most a tenth of all. "valid" gets at least one, because
-    without it no checkpoint can be called the best.
+    Each gets `held_out` pairs, but at most a tenth of all. "valid" gets at least one pair, because
+    the best checkpoint is chosen by its loss.
 
     Raises:
         UserError: see `split_by_source`.
