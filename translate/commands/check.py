@@ -82,12 +82,12 @@ def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
     named = {"train": args.files, "valid": args.valid, "test": args.test}
     files = {name: _parallel_files(paths) for name, paths in named.items() if paths}
     for option, formats in _OPTIONS.items():
-        value = getattr(args, option)
-        matching = [part for part in files.values() if value and part.given[0] in formats]
-        if value and not matching:
-            parser.error(f"--{option}: no file is a .{' or a .'.join(formats)}")
-        for part in matching:
-            setattr(part, option, tuple(value))
+        if value := getattr(args, option):
+            matching = [part for part in files.values() if part.given[0] in formats]
+            if not matching:
+                parser.error(f"--{option}: no file is a .{' or a .'.join(formats)}")
+            for part in matching:
+                setattr(part, option, tuple(value))
     return {"files": files}
 
 

@@ -112,7 +112,7 @@ class ParallelFiles:
     @property
     def given(self) -> list[str]:
         """The settings that name files: "source" and "target", or one of the other formats."""
-        return [name for name in (*_READERS, "source", "target") if getattr(self, name) is not None]
+        return [name for name in (*_FORMATS, "source", "target") if getattr(self, name) is not None]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -130,8 +130,9 @@ class ParallelFiles:
         if self.source is not None and self.target is not None:
             return aligned_rows(self.source, self.target, prefix, log)
         (name,) = self.given
-        options = {key: getattr(self, key) for key, names in _OPTIONS.items() if name in names}
-        return _READERS[name](getattr(self, name), **options, setting=f"{prefix}{name}", log=log)
+        read_rows, options = _FORMATS[name]
+        settings = {option: getattr(self, option) for option in options}
+        return read_rows(getattr(self, name), **settings, setting=f"{prefix}{name}", log=log)
 
     def check(self, setting: str = "") -> None:
         """Check that the settings do not contradict each other, without opening a file.
@@ -152,7 +153,8 @@ class ParallelFiles:
             raise UsageError(f"{prefix}{missing} is not set: give the path of its text file{hint}")
         if self.source is not None and self.source == self.target:
             raise UsageError(f"{prefix}source and {prefix}target are the same file: {self.source}")
-        for option, names in _OPTIONS.items():
+        for option in ("columns", "languages", "subset", "split", "fields"):
+            names = [name for name, (_, options) in _FORMATS.items() if option in options]
             if given[0] not in names and getattr(self, option) != getattr(ParallelFiles, option):
                 raise UsageError(
                     f"{prefix}{option} is set, but it belongs to {' or '.join(names)}, "
@@ -168,21 +170,13 @@ class ParallelFiles:
 
 Sources = ParallelFiles | list[ParallelFiles]
 
-# The formats with both languages in one file, and the functions that read them.
-_READERS: dict[str, Callable[..., Rows]] = {
-    "tsv": table_rows,
-    "tmx": tmx_rows,
-    "jsonl": json_rows,
-    "parquet": parquet_rows,
-    "hub": hub_rows,
-}
-# Which of these formats an option belongs to.
-_OPTIONS = {
-    "columns": ("tsv",),
-    "languages": ("tmx",),
-    "subset": ("hub",),
-    "split": ("hub",),
-    "fields": ("jsonl", "parquet", "hub"),
+# The formats with both languages in one file: the function that reads each, and its settings.
+_FORMATS: dict[str, tuple[Callable[..., Rows], tuple[str, ...]]] = {
+    "tsv": (table_rows, ("columns",)),
+    "tmx": (tmx_rows, ("languages",)),
+    "jsonl": (json_rows, ("fields",)),
+    "parquet": (parquet_rows, ("fields",)),
+    "hub": (hub_rows, ("subset", "split", "fields")),
 }
 
 

@@ -76,7 +76,7 @@ def split_corpus(
     """Return "train", and "valid" and "test" if they are `missing`, held out from `pairs`.
 
     Each gets `held_out` pairs, but at most a tenth of all. "valid" gets at least one pair, because
-    the best checkpoint is chosen by its loss.
+    the best checkpoint is chosen on it.
 
     Raises:
         UserError: see `split_by_source`.
