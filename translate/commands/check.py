@@ -16,7 +16,7 @@ from translate.text.corpus import ParallelFiles, Sources
 from translate.text.filters import Filters
 
 _SPLITS = ("train", "valid", "test")
-# The suffixes of each format; a file with another suffix is a "tsv".
+# The suffixes of each format; a file with any other suffix is read as "tsv".
 _SUFFIXES = {"tmx": (".tmx",), "parquet": (".parquet",), "jsonl": (".jsonl", ".json", ".ndjson")}
 _COMPRESSED = (".gz", ".xz", ".zst")
 _OPTIONS = {"columns": ("tsv",), "languages": ("tmx",), "fields": ("jsonl", "parquet")}
@@ -92,7 +92,7 @@ def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _parallel_files(paths: Sequence[Path]) -> ParallelFiles:
-    """Describe two aligned files, or one file, whose name tells its format."""
+    """Describe two aligned files, or one file in the format that its name tells."""
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files: give one with both languages, or source and target")
     if len(paths) == 2:
