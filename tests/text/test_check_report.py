@@ -64,17 +64,17 @@ def text(lines: list[str], end: str = "\n") -> bytes:
 
 
 def put(lines: list[str], number: int, line: str) -> bytes:
-    """`line` in the place of line `number`."""
+    """Replace line `number` by `line`."""
     return text([*lines[: number - 1], line, *lines[number:]])
 
 
 def sign(lines: list[str], number: int, inside: str) -> bytes:
-    """`inside` comes after the first word of line `number`."""
+    """Insert `inside` after the first word of line `number`."""
     return put(lines, number, lines[number - 1].replace(" ", f" {inside} ", 1))
 
 
 def memory(*units: str) -> bytes:
-    """A translation memory with a unit a line, the first in line 3."""
+    """A translation memory with one unit per line, the first in line 3."""
     return text(["<tmx version='1.4'><header/>", "<body>", *units, "</body></tmx>"])
 
 
@@ -98,7 +98,7 @@ UNITS = [unit(*pair) for pair in PAIRS]
 
 
 class Case(NamedTuple):
-    """A problem: where it is, how bad, in how many lines, and the files that have it."""
+    """A problem: its place, its severity, its number of lines, and the files that have it."""
 
     kind: str
     file: str
@@ -109,7 +109,7 @@ class Case(NamedTuple):
 
 
 def one(kind: str, file: str, line: int, severity: str, data: Any, count: int = 1) -> Case:
-    """The problem is in `file`; None makes that a folder, ... leaves it out."""
+    """A case with its problem in `file`: None makes a folder of that name, ... no file."""
     return Case(kind, file, line, severity, count, {file: data})
 
 
@@ -218,7 +218,7 @@ CASES = {
 
 
 def splits(folder: Path, files: dict[str, Any]) -> dict[str, ParallelFiles]:
-    """Write the files, clean ones where none are given, and name them by split."""
+    """Write `files`, and clean files for the others; return the files of each split."""
     for name, data in {"a.en": text(ENGLISH), "a.de": text(GERMAN), **files}.items():
         if data is None:
             (folder / name).mkdir()
@@ -240,7 +240,7 @@ def check(folder: Path, files: dict[str, Any]) -> Report:
 
 
 def refusal(folder: Path, files: dict[str, Any]) -> str:
-    """What `fit`, and where there are files to test on `translate test`, says to refuse these."""
+    """Return the error message of `fit`, or of `translate test` if there are test files, or ""."""
     torch.manual_seed(1)
     parts = splits(folder, files)
     data = TranslationData(**parts, vocab_size=VOCAB_SIZE, max_length=MAX_LENGTH)

@@ -12,10 +12,8 @@ from translate.commands.display_check import as_json, as_text
 from translate.commands.options import Parser, file_path, whole_number
 from translate.errors import UsageError
 from translate.text.check_report import check_files
-from translate.text.corpus import ParallelFiles, Sources
-from translate.text.filters import Filters
+from translate.text.corpus import ParallelFiles
 
-_SPLITS = ("train", "valid", "test")
 # The suffixes of each format; a file with any other suffix is read as "tsv".
 _SUFFIXES = {"tmx": (".tmx",), "parquet": (".parquet",), "jsonl": (".jsonl", ".json", ".ndjson")}
 _COMPRESSED = (".gz", ".xz", ".zst")
@@ -51,28 +49,20 @@ def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]
 
     from translate.training.cli import TranslationCLI  # imports torch and lightning
 
-    settings = TranslationCLI("fit", ["--config", str(args.config)]).config
-    data = settings.data
+    cli = TranslationCLI("fit", ["--config", str(args.config)])
+    data, seed = cli.datamodule, cli.config.seed_everything
     if data.train is None:
         raise UsageError(f"{args.config}: data.train is not set: name the files to train on")
-    seed = settings.seed_everything
     return {
-        "files": {name: _sources(data[name]) for name in _SPLITS if data[name] is not None},
-        "filters": Filters(**vars(data.filters)),
+        "files": {name: sources for name, sources in data.files.items() if sources is not None},
+        "filters": data.filters,
         "tokenizer": data.tokenizer,
         "vocab_size": data.vocab_size,
         "held_out": data.held_out,
-        "max_length": settings.model.max_length,
+        "max_length": data.max_length,
         "section": "data.",
         "seed": seed if type(seed) is int else 1,  # not true or false
     }
-
-
-def _sources(section: Any) -> Sources:
-    """Convert a section such as data.train, or a list of such sections."""
-    if isinstance(section, list):
-        return [ParallelFiles(**vars(part)) for part in section]
-    return ParallelFiles(**vars(section))
 
 
 def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:

@@ -35,9 +35,10 @@ class LineChecker:
         """Check the sentences of a line (source, target or both); lines count from 1."""
         self._lines += 1
         self._lines_beyond_ascii += not all(map(str.isascii, texts))
-        suspicious = [text for text in texts if _ANY.search(text)]
-        for kind, pattern in _PATTERNS.items() if suspicious else ():
-            if found := next(filter(None, map(pattern.search, suspicious)), None):
+        if not any(map(_ANY.search, texts)):
+            return
+        for kind, pattern in _PATTERNS.items():
+            if found := next(filter(None, map(pattern.search, texts)), None):
                 around = found.string[max(0, found.start() - 20) :]
                 self._log.add(Problem(kind, self._file, line, example=excerpt(around)))
                 if kind == "mojibake":
