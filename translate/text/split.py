@@ -54,7 +54,7 @@ def split_by_source(
         else:
             too_large.append(group)
     if len(chosen) < held_out and too_large:
-        chosen.update(min(too_large, key=len))
+        chosen |= set(min(too_large, key=len))
     reason = ""
     if len(chosen) < held_out:  # these are all that can be held out
         reason = f"only {len(chosen):,} are neither blank nor a copy of their source"
