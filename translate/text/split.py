@@ -54,7 +54,8 @@ def split_by_source(
         else:
             too_large.append(group)
     if len(chosen) < held_out and too_large:
-        chosen |= set(min(too_large, key=len))
+        smallest = min(too_large, key=len)
+        chosen.update(smallest)
     reason = ""
     if len(chosen) < held_out:  # these are all that can be held out
         reason = f"only {len(chosen):,} are neither blank nor a copy of their source"
