@@ -137,41 +137,39 @@ def _decode(data: bytes, path: str | Path, log: ProblemLog) -> str:
     Raises:
         DataError: UTF-16 or UTF-32: no line can be read.
     """
-    file = str(path)
 
-    def position(offset: int) -> tuple[int, int]:
-        """Return the line of a byte and its number in that line, both counted from 1."""
-        return data.count(b"\n", 0, offset) + 1, offset - data.rfind(b"\n", 0, offset)
+    def problem(kind: str, offset: int, what: str = "", count: int = 1) -> Problem:
+        """Return a problem at an offset; `what` follows the number of the byte in its line."""
+        line = data.count(b"\n", 0, offset) + 1
+        byte = offset - data.rfind(b"\n", 0, offset)  # counted from 1
+        return Problem(kind, str(path), line, what and f"byte {byte} {what}", count=count)
 
     for encoding, marks in _BYTE_ORDER_MARKS.items():
         if data.startswith(marks):
             what = f"this is {encoding.upper()}, not UTF-8"
-            raise DataError(Problem(encoding, file, 1, what))
+            raise DataError(Problem(encoding, str(path), 1, what))
     if data.startswith(b"\xef\xbb\xbf"):
-        log.add(Problem("byte-order-mark", file, 1))
+        log.add(problem("byte-order-mark", 0))
     if (offset := data.find(b"\0")) >= 0:
-        line, byte = position(offset)
-        what = f"byte {byte} is NUL: this is UTF-16 or not text"
-        count = sum(b"\0" in text for text in data.split(b"\n"))
-        problem = Problem("nul-byte", file, line, what, count=count)
+        count = sum(b"\0" in line for line in data.split(b"\n"))
+        nul = problem("nul-byte", offset, "is NUL: this is UTF-16 or not text", count)
         if 4 * data.count(b"\0") > len(data):  # UTF-16 without a byte order mark
-            raise DataError(problem)
-        log.add(problem)
+            raise DataError(nul)
+        log.add(nul)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", errors="ignore")
-        line, byte = position(error.start)
-        what = f"byte {byte} (0x{data[error.start]:02x}) is not UTF-8"
         pairs = zip(data.split(b"\n"), text.split("\n"), strict=True)
         count = sum(valid.encode() != original for original, valid in pairs)
-        log.add(Problem("not-utf-8", file, line, what, count=count))
+        what = f"(0x{data[error.start]:02x}) is not UTF-8"
+        log.add(problem("not-utf-8", error.start, what, count))
     newlines, windows = data.count(b"\n"), data.count(b"\r\n")
     if 0 < windows < newlines:
         rarer = rb"\r\n" if windows * 2 <= newlines else rb"(?<!\r)\n"
-        line, _ = position(next(re.finditer(rarer, data)).start())
-        log.add(Problem("mixed-line-ends", file, line, count=min(windows, newlines - windows)))
+        offset = next(re.finditer(rarer, data)).start()
+        log.add(problem("mixed-line-ends", offset, count=min(windows, newlines - windows)))
     if data.count(b"\r") - windows > newlines:
         what = "lines end in CR alone, so the whole file would be one line"
-        log.add(Problem("cr-line-ends", file, 1, what))
+        log.add(Problem("cr-line-ends", str(path), 1, what))
     return text
