@@ -156,13 +156,12 @@ class CachedDecoder:
         memory, src_mask = model.encode(src)
         self.src_mask = None if src_mask.all() else src_mask  # attention is fastest without a mask
         attentions = [block.cross_attention.sublayer for block in model.decoder]
-        # Keys and values of all layers, (layers, 2, B, H, S, d_k): rows are selected in one step.
-        self.memory = torch.stack(
-            [
-                torch.stack([a.split_heads(a.W_key(memory)), a.split_heads(a.W_value(memory))])
-                for a in attentions
-            ]
-        )
+        keys_and_values = [
+            torch.stack([a.split_heads(a.W_key(memory)), a.split_heads(a.W_value(memory))])
+            for a in attentions
+        ]
+        # All layers, (layers, 2, B, H, S, d_k): rows are selected in one step.
+        self.memory = torch.stack(keys_and_values)
         layers, two, sources, n_heads, _, d_k = self.memory.shape
         self.cache = memory.new_empty(layers, two, max_length, sources * beam, n_heads, d_k)
         self.length = 0  # target positions read so far
