@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from translate.decoding.incremental import CachedDecoder, Decoder
+from translate.decoding.incremental import CachedDecoder, PlainDecoder
 from translate.decoding.prefix import Prefix
 from translate.model.transformer import Transformer
 
@@ -61,8 +61,8 @@ class Search:
     """
 
     def __init__(
-        self, model: Transformer, inputs: SearchInputs, *, decoder: Decoder | None = None,
-        beam: int = 1,
+        self, model: Transformer, inputs: SearchInputs, *,
+        decoder: PlainDecoder | None = None, beam: int = 1,
     ) -> None:  # fmt: skip
         """Args:
         decoder: by default a `CachedDecoder`.
