@@ -95,8 +95,8 @@ def _model_and_tokenizer(checkpoint: Any) -> tuple[Transformer, Tokenizer]:
             f"use the version that wrote it ({entry.get('translate_version')})"
         )
     try:
-        config = TransformerConfig(**entry["config"])
-    except (KeyError, TypeError, ValueError) as error:
+        config = TransformerConfig(**(entry.get("config") or {}))
+    except (TypeError, ValueError) as error:
         raise UserError(f"the model's config is unusable: {error}") from None
     tokenizer = _tokenizer(entry, config)
     model = Transformer(config)
