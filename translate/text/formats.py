@@ -5,22 +5,33 @@ A row is (line, source, target), with lines counted from 1. Translation memories
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from translate.errors import UserError
 from translate.text.normalize import normalize
-from translate.text.problems import DataError, Problem, ProblemLog
+from translate.text.problems import UNSAFE, DataError, Problem, ProblemLog, excerpt
 from translate.text.text_files import open_error, read_lines
 
 Rows = Iterator[tuple[int, str, str]]
 Fields = tuple[str, str]
+Columns = tuple[int | str, int | str]
+Cells = list[tuple[int, list[str]]]  # of each row, with its line
 Record = dict[str, Any] | None
+
+# What people and export programs write above the columns of a table.
+_HEADINGS = (
+    "source src target tgt trg sentence translation text input output "
+    "en eng english englisch de deu ger german deutsch"
+)
+_GUESS_ROWS = 1000  # what a table contains is guessed from its first rows
 
 
 # Text
@@ -39,6 +50,7 @@ def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Ro
     for path, setting in ((source, "source"), (target, "target")):
         with log.catch(str(path)):
             sides.append(read_lines(path, f"{prefix}{setting}", log))
+            _check_plain_text(sides[-1], path, log)
     if len(sides) < 2:
         return
     common = min(map(len, sides))
@@ -54,34 +66,135 @@ def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Ro
     yield from zip(range(1, common + 1), *sides, strict=False)
 
 
-def table_rows(path: Path, columns: tuple[int, int], setting: str, log: ProblemLog) -> Rows:
-    """Yield two columns, counted from 1, of a file whose columns are separated by tabs.
+def table_rows(path: Path, columns: Columns, setting: str, log: ProblemLog) -> Rows:
+    """Yield two columns of a table: a .csv file, or a file whose columns are separated by tabs.
 
-    Quotes have no meaning. Rows with too few columns, or more than most rows, are left out: a tab
-    inside a sentence shifts all that follows by one column.
+    In a .csv file, columns are separated by commas, semicolons or tabs, and quotes may enclose a
+    cell (RFC 4180). In every other file, quotes are text. Rows with too few columns, or more than
+    most rows, are left out: a separator inside a sentence shifts all that follows by one column.
+
+    Args:
+        columns: numbers counted from 1, or the names that the first row gives to the columns.
 
     Raises:
-        DataError: an unreadable file, rows that end in CR alone.
+        DataError: an unreadable file, broken quotes, no columns of these names, rows that end in
+            CR alone, numbers instead of sentences.
     """
     lines = read_lines(path, setting, log)
-    needed = max(columns)
-    widths = Counter(line.count("\t") + 1 for line in lines if line.strip("\t"))
+    _check_plain_text(lines, path, log)
+    is_csv = ".csv" in (suffix.lower() for suffix in Path(path).suffixes[-2:])
+    rows = _csv_cells(lines, path) if is_csv else _tab_cells(lines)
+    source, target = (_column(column, rows, path) for column in columns)
+    needed = max(source, target) + 1
+    widths = Counter(len(cells) for _, cells in rows if any(cells))
     usual = max(needed, max(widths, key=lambda width: (widths[width], width), default=0))
+    if problem := _numbers(rows, str(path), (source, target)):
+        log.add(problem)
     too_long = f"more columns than the usual {usual}"
-    source, target = (column - 1 for column in columns)
-    for number, line in enumerate(lines, 1):
-        cells = line.split("\t")
-        if needed <= len(cells) <= usual:
-            yield number, cells[source], cells[target]
-        elif not normalize(line):
+    named = any(isinstance(column, str) for column in columns)
+    first = named or is_csv  # the next row with text may contain the names of the columns
+    for number, cells in rows:
+        text = ("," if is_csv else "\t").join(cells)
+        if not normalize(text):
             yield number, "", ""
         elif len(cells) < needed:
-            log.leave_out("few-columns", f"fewer than {needed} columns", str(path), number, line)
-        else:
-            if "\r" in line:
+            log.leave_out("few-columns", f"fewer than {needed} columns", str(path), number, text)
+        elif len(cells) > usual:
+            if "\r" in text and not is_csv:
                 what = f"{too_long} and a CR inside the line: rows end in CR alone"
                 log.add(Problem("cr-line-ends", str(path), number, what=what))
-            log.leave_out("many-columns", too_long, str(path), number, line)
+            log.leave_out("many-columns", too_long, str(path), number, text)
+        elif first and (named or look_like_headings((cells[source], cells[target]))):
+            log.leave_out("header", "names of columns", str(path), number, text)
+        else:
+            yield number, cells[source], cells[target]
+        first = first and not normalize(text)
+
+
+def _column(column: int | str, rows: Cells, path: Path) -> int:
+    """Return the index of a column, counted from 0."""
+    if isinstance(column, int):
+        return column - 1
+    header = next((cells for _, cells in rows if any(cells)), [])
+    names = [normalize(cell) for cell in header]
+    if column not in names:
+        what = f"no column {column!r}; the first row has {excerpt(*header)}"
+        raise DataError(Problem("no-column", str(path), 1, what=what))
+    return names.index(column)
+
+
+def _tab_cells(lines: Sequence[str]) -> Cells:
+    return [(number, line.split("\t")) for number, line in enumerate(lines, 1)]
+
+
+def _csv_cells(lines: Sequence[str], path: Path) -> Cells:
+    """Split lines into cells, at the separator with which most of the first rows are alike."""
+
+    def read(separator: str, lines: Sequence[str]) -> Cells:
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+        rows: Cells = []
+        start = 1
+        try:
+            for cells in reader:
+                rows.append((start, cells))
+                start = reader.line_num + 1  # a quoted cell may have several lines
+        except csv.Error as error:
+            what = f"not well-formed CSV: {error}"
+            raise DataError(Problem("broken-format", str(path), start, what=what)) from None
+        return rows
+
+    def columns(separator: str) -> tuple[int, int]:
+        head = [line.replace('""', "") for line in lines[:_GUESS_ROWS] if line.strip()]
+        counts = Counter(len(re.sub('"[^"]*"?', "", line).split(separator)) for line in head)
+        counts.pop(1, None)
+        return max(((count, width) for width, count in counts.items()), default=(0, 0))
+
+    return read(max(",;\t", key=columns), lines)
+
+
+def _numbers(rows: Cells, file: str, chosen: tuple[int, int]) -> Problem | None:
+    """Return the problem that a chosen column has numbers, but others have sentences."""
+    sample = [cells for _, cells in rows[:_GUESS_ROWS] if any(map(str.strip, cells))]
+    width = max(map(len, sample), default=0)
+    columns = [[cells[index] for cells in sample if index < len(cells)] for index in range(width)]
+    texts = [index for index in range(width) if not mostly_without_letters(columns[index])]
+    wrong = [index for index in chosen if index < width and index not in texts]
+    if not wrong:
+        return None
+    todo = ""
+    if len(texts) >= 2:
+        todo = f"set columns to {texts[0] + 1} and {texts[1] + 1}, which have sentences"
+    what = f"column {wrong[0] + 1} has numbers instead of sentences"
+    example = excerpt(*columns[wrong[0]][:2])
+    return Problem("no-letters", file, rows[0][0], what, todo, example, severity=UNSAFE)
+
+
+def look_like_headings(pair: Iterable[str]) -> bool:
+    """Return whether both texts are column names of a table, not sentences."""
+    return all(text.strip().casefold() in _HEADINGS.split() for text in pair)
+
+
+def mostly_without_letters(texts: Sequence[str]) -> bool:
+    """Return whether more than half of the texts have no letter, like Tatoeba's sentence ids."""
+    return 2 * sum(any(map(str.isalpha, text)) for text in texts) < len(texts)
+
+
+def _check_plain_text(lines: Sequence[str], path: Path, log: ProblemLog) -> None:
+    """Report a file of another format that would be read as sentences."""
+    number, line = next(((n, line) for n, line in enumerate(lines, 1) if line.strip()), (0, ""))
+    line = line.strip()
+    found = ""
+    if re.match(r"<\?xml\b|<!DOCTYPE\b|<(tmx|html|xliff)\b", line, re.IGNORECASE):
+        found = "XML or HTML, not lines of text; a translation memory belongs to tmx"
+    elif line.startswith("{") and line.endswith("}"):
+        with contextlib.suppress(ValueError, RecursionError):
+            json.loads(line)
+            found = "JSON, not lines of text; a file with one object per line belongs to jsonl"
+    elif line.startswith("%YAML") or line == "---":
+        found = "YAML, not lines of text"
+    if found:
+        what = f"the file seems to contain {found}"
+        log.add(Problem("other-format", str(path), number, what=what, example=excerpt(line)))
 
 
 # Records with named fields

@@ -19,6 +19,8 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _MARKUP = {"bpt", "ept", "it", "ph", "ut"}
 
 
+MAX_VARIANTS = 100  # of one language in a unit: each is paired with each of the other language
+
 # The class of the elements has a private name in lxml.
 Element = Any
 
@@ -51,10 +53,14 @@ def tmx_rows(path: Path, languages: tuple[str, str], setting: str, log: ProblemL
 
 def _unit_rows(unit: Element, file: str, languages: tuple[str, str], log: ProblemLog) -> Rows:
     line = unit.sourceline
-    variants = [
-        (variant.get(_LANG) or variant.get("lang") or "", _text(variant.find("{*}seg")))
-        for variant in unit.iterchildren("{*}tuv")
-    ]
+    variants = []
+    for variant in unit.iterchildren("{*}tuv"):
+        segment = variant.find("{*}seg")
+        if segment is None:
+            example = " ".join("".join(variant.itertext()).split())
+            log.leave_out("no-segment", "no <seg> in a <tuv>", file, variant.sourceline, example)
+            return
+        variants.append((variant.get(_LANG) or variant.get("lang") or "", _text(segment)))
     if next(unit.iter(etree.Entity), None) is not None:
         texts = [text for _, text in variants]
         log.leave_out("entity", "an entity that is not expanded", file, line, *texts)
@@ -63,6 +69,10 @@ def _unit_rows(unit: Element, file: str, languages: tuple[str, str], log: Proble
     if missing := [name for name, texts in zip(languages, sides, strict=True) if not texts]:
         reason = f"no {' and no '.join(missing)} in the unit"
         log.leave_out("no-language", reason, file, line, *[code for code, _ in variants])
+    if max(map(len, sides)) > MAX_VARIANTS:
+        reason = f"more than {MAX_VARIANTS} variants in a unit"
+        log.leave_out("many-variants", reason, file, line, *(texts[0] for texts in sides))
+        return
     for source, target in product(*sides):
         yield line, source, target
 
@@ -73,10 +83,8 @@ def _matches(code: str, language: str) -> bool:
     return code == language or code.startswith(f"{language}-")
 
 
-def _text(element: Element | None) -> str:
+def _text(element: Element) -> str:
     """Return the text of the element and of highlighted parts in it, without mark-up."""
-    if element is None:
-        return ""
     parts = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and etree.QName(child.tag).localname not in _MARKUP:
