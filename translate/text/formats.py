@@ -12,6 +12,8 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from translate.text.text_files import open_error, read_lines
 Rows = Iterator[tuple[int, str, str]]
 Fields = tuple[str, str]
 Columns = tuple[int | str, int | str]
-Cells = list[tuple[int, list[str]]]  # of each row, with its line
+Cells = Iterator[tuple[int, list[str]]]  # of each row, with its line
 Record = dict[str, Any] | None
 
 # What people and export programs write above the columns of a table.
@@ -83,39 +85,43 @@ def table_rows(path: Path, columns: Columns, setting: str, log: ProblemLog) -> R
     lines = read_lines(path, setting, log)
     _check_plain_text(lines, path, log)
     is_csv = ".csv" in (suffix.lower() for suffix in Path(path).suffixes[-2:])
-    rows = _csv_cells(lines, path) if is_csv else _tab_cells(lines)
-    source, target = (_column(column, rows, path) for column in columns)
+    rows = partial(_csv_rows, lines, path) if is_csv else partial(_tab_rows, lines)
+    head, header = next(((n, row) for n, row in rows() if any(map(str.strip, row))), (0, []))
+    source, target = (_column(column, header, path) for column in columns)
+    named = any(isinstance(column, str) for column in columns)
     needed = max(source, target) + 1
-    widths = Counter(len(cells) for _, cells in rows if any(cells))
+    widths = Counter(len(cells) for _, cells in rows() if any(cells))
     usual = max(needed, max(widths, key=lambda width: (widths[width], width), default=0))
-    if problem := _numbers(rows, str(path), (source, target)):
+    if problem := _numbers(rows(), path, (source, target)):
         log.add(problem)
     too_long = f"more columns than the usual {usual}"
-    named = any(isinstance(column, str) for column in columns)
-    first = named or is_csv  # the next row with text may contain the names of the columns
-    for number, cells in rows:
-        text = ("," if is_csv else "\t").join(cells)
+    for number, cells in rows():
+        fits = needed <= len(cells) <= usual
+        if number == head:
+            guess = is_csv and fits and look_like_headings((cells[source], cells[target]))
+            if named or guess:
+                row = "\t".join(cells)
+                log.leave_out("header", "names of columns", str(path), number, row)
+                continue
+        if fits:
+            yield number, cells[source], cells[target]
+            continue
+        text = "\t".join(cells)
         if not normalize(text):
             yield number, "", ""
         elif len(cells) < needed:
             log.leave_out("few-columns", f"fewer than {needed} columns", str(path), number, text)
-        elif len(cells) > usual:
+        else:
             if "\r" in text and not is_csv:
                 what = f"{too_long} and a CR inside the line: rows end in CR alone"
                 log.add(Problem("cr-line-ends", str(path), number, what=what))
             log.leave_out("many-columns", too_long, str(path), number, text)
-        elif first and (named or look_like_headings((cells[source], cells[target]))):
-            log.leave_out("header", "names of columns", str(path), number, text)
-        else:
-            yield number, cells[source], cells[target]
-        first = first and not normalize(text)
 
 
-def _column(column: int | str, rows: Cells, path: Path) -> int:
+def _column(column: int | str, header: Sequence[str], path: Path) -> int:
     """Return the index of a column, counted from 0."""
     if isinstance(column, int):
         return column - 1
-    header = next((cells for _, cells in rows if any(cells)), [])
     names = [normalize(cell) for cell in header]
     if column not in names:
         what = f"no column {column!r}; the first row has {excerpt(*header)}"
@@ -123,38 +129,35 @@ def _column(column: int | str, rows: Cells, path: Path) -> int:
     return names.index(column)
 
 
-def _tab_cells(lines: Sequence[str]) -> Cells:
-    return [(number, line.split("\t")) for number, line in enumerate(lines, 1)]
+def _tab_rows(lines: Sequence[str]) -> Cells:
+    for number, line in enumerate(lines, 1):
+        yield number, line.split("\t")
 
 
-def _csv_cells(lines: Sequence[str], path: Path) -> Cells:
-    """Split lines into cells, at the separator with which most of the first rows are alike."""
+def _csv_rows(lines: Sequence[str], path: Path) -> Cells:
+    """Split lines at the separator with which most of the first rows have equally many cells."""
 
-    def read(separator: str, lines: Sequence[str]) -> Cells:
-        reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
-        rows: Cells = []
-        start = 1
-        try:
-            for cells in reader:
-                rows.append((start, cells))
-                start = reader.line_num + 1  # a quoted cell may have several lines
-        except csv.Error as error:
-            what = f"not well-formed CSV: {error}"
-            raise DataError(Problem("broken-format", str(path), start, what=what)) from None
-        return rows
+    def alike(separator: str) -> tuple[int, int]:
+        unquoted = (re.sub('"[^"]*"?', "", line) for line in lines[:_GUESS_ROWS])
+        counts = Counter(line.count(separator) for line in unquoted)
+        counts.pop(0, None)
+        return max(((rows, width) for width, rows in counts.items()), default=(0, 0))
 
-    def columns(separator: str) -> tuple[int, int]:
-        head = [line.replace('""', "") for line in lines[:_GUESS_ROWS] if line.strip()]
-        counts = Counter(len(re.sub('"[^"]*"?', "", line).split(separator)) for line in head)
-        counts.pop(1, None)
-        return max(((count, width) for width, count in counts.items()), default=(0, 0))
-
-    return read(max(",;\t", key=columns), lines)
+    separator = max(",;\t", key=alike)
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+    start = 1
+    try:
+        for cells in reader:
+            yield start, cells
+            start = reader.line_num + 1  # a cell in quotes may have several lines
+    except csv.Error as error:
+        what = f"not well-formed CSV: {error}"
+        raise DataError(Problem("broken-format", str(path), start, what=what)) from None
 
 
-def _numbers(rows: Cells, file: str, chosen: tuple[int, int]) -> Problem | None:
-    """Return the problem that a chosen column has numbers, but others have sentences."""
-    sample = [cells for _, cells in rows[:_GUESS_ROWS] if any(map(str.strip, cells))]
+def _numbers(rows: Cells, path: Path, chosen: tuple[int, int]) -> Problem | None:
+    """Return the problem that a chosen column has numbers instead of sentences, if it does."""
+    sample = [cells for _, cells in islice(rows, _GUESS_ROWS) if any(map(str.strip, cells))]
     width = max(map(len, sample), default=0)
     columns = [[cells[index] for cells in sample if index < len(cells)] for index in range(width)]
     texts = [index for index in range(width) if not mostly_without_letters(columns[index])]
@@ -166,7 +169,7 @@ def _numbers(rows: Cells, file: str, chosen: tuple[int, int]) -> Problem | None:
         todo = f"set columns to {texts[0] + 1} and {texts[1] + 1}, which have sentences"
     what = f"column {wrong[0] + 1} has numbers instead of sentences"
     example = excerpt(*columns[wrong[0]][:2])
-    return Problem("no-letters", file, rows[0][0], what, todo, example, severity=UNSAFE)
+    return Problem("no-letters", str(path), 1, what, todo, example, severity=UNSAFE)
 
 
 def look_like_headings(pair: Iterable[str]) -> bool:
