@@ -72,7 +72,7 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
         ("trainer", "max_steps", 0, ["nothing to train: trainer.max_steps is 0"]),
         ("trainer", "limit_train_batches", 0, ["trainer.limit_train_batches is 0"]),
         ("trainer", "accelerator", "abacus", ["abacus"]),
-        ("trainer", "accelerator", "tpu", ["torch_xla"]),
+        ("trainer", "accelerator", "tpu", ["must be cpu, gpu or auto, not tpu"]),
         ("trainer", "callbacks", "Nothing", ["trainer.callbacks: expected", "got Nothing"]),
         (
             "early_stopping",

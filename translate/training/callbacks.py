@@ -73,6 +73,9 @@ class ProgressLines(Callback):
         self._start, self._first_step = time.monotonic(), trainer.global_step
         self._next = self._start + 10
 
+    def on_train_epoch_start(self, trainer, pl_module) -> None:
+        self._epoch = trainer.current_epoch + 1
+
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         now = time.monotonic()
         if now >= self._next:
@@ -84,11 +87,11 @@ class ProgressLines(Callback):
 
     def _log(self, trainer, seconds: float) -> None:
         step, total = trainer.global_step, trainer.estimated_stepping_batches
-        limit = "" if math.isinf(total) else f" of {total:,}"
-        parts = [f"epoch {trainer.current_epoch + 1}", f"step {step:,}{limit}"]
+        limit = f" of {total:,}" if math.isfinite(total) else ""
+        parts = [f"epoch {self._epoch}", f"step {step:,}{limit}"]
         metrics = _shown(trainer.callback_metrics)
         parts += [f"{label} {text}" for label, text in metrics.items()]
-        if self._first_step < step < total and limit:
+        if limit and self._first_step < step < total:
             left = seconds / (step - self._first_step) * (total - step)
             parts.append(f"{timedelta(seconds=round(left))} left")
         logger.info(", ".join(parts))

@@ -42,6 +42,7 @@ from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
 from translate.training.settings import (
+    BatchLimitTrainer,
     CommandSettings,
     TestSettings,
     check_options,
@@ -93,6 +94,7 @@ class TranslationCLI(LightningCLI):
             TranslationData,
             args=args,
             run=False,
+            trainer_class=BatchLimitTrainer,
             save_config_callback=None,  # `fit` saves the settings in the run folder
             seed_everything_default=1,
             auto_configure_optimizers=False,
@@ -258,7 +260,7 @@ class TranslationCLI(LightningCLI):
             # One process: inside SLURM or MPI, Lightning would look for others.
             options.plugins = [LightningEnvironment()]
             with _lightning():
-                return Trainer(**vars(options))
+                return BatchLimitTrainer(**vars(options))
         except (ValueError, TypeError, RuntimeError, ModuleNotFoundError) as error:
             raise UsageError(f"trainer: {_reason(error)}") from None
 

@@ -69,16 +69,16 @@ _SHARES = (
 )
 
 # The only values of these settings that work here.
+_PRECISIONS = ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16")
 _CHOICES = {
-    "precision": ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"),
     "profiler": ("simple", "advanced", "pytorch"),
     "gradient_clip_algorithm": ("norm", "value"),
 }
 
 # Settings that must keep their default, and what to set instead.
 _FIXED = {
-    "num_nodes": (1, "training runs on one device"),
-    "strategy": ("auto", "training runs on one device"),
+    "num_nodes": (1, "training runs on one device: leave it out"),
+    "strategy": ("auto", "training runs on one device: leave it out"),
     "plugins": (None, "this program chooses them; for the precision, set trainer.precision"),
     "default_root_dir": (None, "set --runs to choose where runs are written"),
     "barebones": (False, "set trainer.logger and trainer.enable_progress_bar to false"),
@@ -147,6 +147,31 @@ def out_of_range(
     return faults
 
 
+class BatchLimitTrainer(Trainer):
+    """Trainer whose limits tell 1, a single batch, from 1.0, all batches.
+
+    In the annotations of Lightning, `typing` may swap int and float, because it reuses an equal
+    union of another module. The parser then reads 1 as 1.0.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit_train_batches: int | float | None = None,
+        limit_val_batches: int | float | None = None,
+        limit_test_batches: int | float | None = None,
+        limit_predict_batches: int | float | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            limit_train_batches=limit_train_batches,
+            limit_val_batches=limit_val_batches,
+            limit_test_batches=limit_test_batches,
+            limit_predict_batches=limit_predict_batches,
+            **options,
+        )
+
+
 def check_options(options: Namespace, config: Namespace) -> None:
     """Refuse settings of the Trainer that it or this program cannot follow.
 
@@ -172,8 +197,13 @@ def check_options(options: Namespace, config: Namespace) -> None:
     ]
     for name, choices in _CHOICES.items():
         value = options[name]
-        if isinstance(value, str | int) and str(value) not in choices:
+        if isinstance(value, str) and value not in choices:
             faults.append(f"trainer.{name} must be one of {', '.join(choices)}, not {value}")
+    if (precision := options.precision) is not None and str(precision) not in _PRECISIONS:
+        faults.append(
+            f"trainer.precision must be 32-true, 64-true, bf16-mixed or 16-mixed, not {precision}: "
+            "weights of 16 bits would lose small updates"
+        )
     for name, (default, instead) in _FIXED.items():
         if options[name] not in (default, None):
             faults.append(f"trainer.{name} is not supported: {instead}")
@@ -254,6 +284,8 @@ def _callback_faults(callback: Callback, given: Namespace, options: Namespace) -
         yield f"{name} needs the package psutil: pip install psutil"
     if isinstance(callback, ProgressBar) and options.enable_progress_bar is False:
         yield f"{name} contradicts trainer.enable_progress_bar false: remove one of them"
+    if isinstance(callback, ModelCheckpoint) and callback.save_last and not callback.dirpath:
+        yield f"{name}: save_last is not supported: last.ckpt is always saved"
     if isinstance(callback, EarlyStopping | ModelCheckpoint) and callback.monitor is not None:
         yield from _monitor_faults(name, callback.monitor, given, options)
 
@@ -301,15 +333,21 @@ def check_trainer(
                 f"trainer.{setting} {limit} of {count} batches in data."
                 f"{kind.replace('val', 'valid')} is less than one batch: raise it"
             )
-    interval = trainer.val_check_interval
-    in_epoch = trainer.check_val_every_n_epoch is not None
-    if batches and in_epoch and isinstance(interval, int):
-        limit = trainer.limit_train_batches
+    if batches:
+        limit, interval = trainer.limit_train_batches, trainer.val_check_interval
         batches = min(batches, limit) if isinstance(limit, int) else int(batches * limit)
-        if interval > batches:
+        in_epoch = trainer.check_val_every_n_epoch is not None
+        if in_epoch and isinstance(interval, int) and interval > batches:
             faults.append(
                 f"trainer.val_check_interval is {interval} batches, but an epoch has {batches}: "
                 "set trainer.check_val_every_n_epoch to null to count across epochs"
+            )
+        epochs, least = trainer.max_epochs or -1, trainer.min_steps or 0
+        updates = math.ceil(batches / trainer.accumulate_grad_batches) * epochs
+        if -1 < updates < least:
+            faults.append(
+                f"trainer.min_steps is {least}, but trainer.max_epochs {epochs} has {updates} "
+                "updates: raise max_epochs"
             )
     if faults:
         raise UsageError("; ".join(faults))

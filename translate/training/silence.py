@@ -27,12 +27,18 @@ class _Forward(logging.Handler):
         logger.info(record.getMessage().strip("\n"))
 
 
+def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
+    """Log a warning of a library without the place in its source, in one line."""
+    logger.warning(" ".join(str(message).split()))
+
+
 def silence_lightning() -> None:
     """Hide Lightning's greetings, and warnings that do not apply here; show its reports."""
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for message in _IGNORED:
         warnings.filterwarnings("ignore", message)
+    warnings.showwarning = _show_warning
     for name in _REPORTS:
         report = logging.getLogger(name)
         report.setLevel(logging.INFO)
