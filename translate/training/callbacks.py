@@ -66,12 +66,18 @@ class ProgressBar(TQDMProgressBar):
 class ProgressLines(Callback):
     """Callback that logs the progress of training in lines, for a log file instead of a terminal.
 
-    The first line comes after ten seconds, later ones after ever longer times, up to five minutes.
+    The time between lines grows with the length of the training, up to five minutes.
+
+    Args:
+        seconds: time until the first line, and the least time between two lines.
     """
+
+    def __init__(self, seconds: float = 10) -> None:
+        self.seconds = seconds
 
     def on_train_start(self, trainer, pl_module) -> None:
         self._start, self._first_step = time.monotonic(), trainer.global_step
-        self._next = self._start + 10
+        self._next = self._start + self.seconds
 
     def on_train_epoch_start(self, trainer, pl_module) -> None:
         self._epoch = trainer.current_epoch + 1
@@ -79,7 +85,7 @@ class ProgressLines(Callback):
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         now = time.monotonic()
         if now >= self._next:
-            self._next = now + min(max(10, 0.1 * (now - self._start)), 300)
+            self._next = now + min(max(self.seconds, 0.1 * (now - self._start)), 300)
             self._log(trainer, now - self._start)
 
     def on_train_end(self, trainer, pl_module) -> None:
