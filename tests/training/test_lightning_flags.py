@@ -257,11 +257,17 @@ def test_the_scores_of_a_validation_are_those_of_the_averages(run, settings):  #
         assert float(values[f"val/{name}"]) == pytest.approx(value, abs=1e-3)
 
 
-def test_a_resumed_run_continues_the_averages(run, settings):  # N06
+def test_a_resumed_run_continues_the_averages(run, settings, watcher):  # N06
     whole = fit(run, settings, averaging(0.5)).checkpoint()
-    part = fit(run, settings, {"max_steps": 4}).folder
-    settings["trainer"]["max_steps"] = -1
-    resumed = fit(run, settings, {}, "--ckpt_path", part).checkpoint()
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    watcher.at[6] = interrupt  # in the second epoch; last.ckpt is from the end of the first
+    part = fit(run, settings, {})
+    assert part.code == 130
+    watcher.at.clear()
+    resumed = fit(run, settings, {}, "--ckpt_path", part.folder).checkpoint()
     for key in ("state_dict", "current_model_state"):
         for name, tensor in whole[key].items():
             assert torch.equal(tensor, resumed[key][name]), (key, name)
