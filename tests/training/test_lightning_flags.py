@@ -131,6 +131,14 @@ def test_a_gpu_that_is_missing_is_told_in_our_words(run, settings, name):  # N36
     )
 
 
+@pytest.mark.parametrize("devices", [2, -1, "auto", [0, 1], "0,1", [2], 0])
+def test_of_several_gpus_one_is_used(run, settings, monkeypatch, devices):  # N36
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    outcome = fit(run, settings, {"accelerator": "gpu", "devices": devices})
+    assert outcome.code == 2
+    assert f"training runs on one device, not {devices}: set --trainer.devices 1" in outcome.err
+
+
 def test_all_faults_are_told_at_once(run, settings):
     outcome = fit(run, settings, callback("Timer", duration="00:00:00:10") | {"strategy": "ddp"})
     assert "trainer.strategy" in outcome.err

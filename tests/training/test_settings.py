@@ -17,7 +17,7 @@ from lightning import Trainer
 from translate.cli import main
 from translate.errors import UsageError
 from translate.training.cli import TranslationCLI
-from translate.training.settings import check_trainer
+from translate.training.trainer_checks import check_trainer
 
 
 def printed(*args) -> str:

@@ -41,15 +41,9 @@ from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
-from translate.training.settings import (
-    BatchLimitTrainer,
-    CommandSettings,
-    TestSettings,
-    check_options,
-    check_trainer,
-    out_of_range,
-)
+from translate.training.settings import CommandSettings, TestSettings, out_of_range
 from translate.training.silence import silence_lightning
+from translate.training.trainer_checks import BatchLimitTrainer, check_options, check_trainer
 from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
