@@ -48,6 +48,7 @@ REFUSED = [
     (callback("LearningRateMonitor") | {"logger": False}, "needs a logger"),
     (callback("ThroughputMonitor", batch_size_fn="builtins.len") | {"logger": False}, "a logger"),
     (callback("TQDMProgressBar"), "contradicts trainer.enable_progress_bar false"),
+    (callback("ModelCheckpoint") | {"enable_checkpointing": False}, "enable_checkpointing false"),
     # N12: early stopping that looks where no validation was
     (callback("EarlyStopping", monitor="val_bleu"), "no metric val_bleu"),
     (callback("EarlyStopping", monitor="val/loss") | {"limit_val_batches": 0}, "no validation"),
@@ -300,6 +301,7 @@ def test_model_summary_and_profile_are_shown(run, settings):  # N34
     assert "lightning.pytorch" not in outcome.err
 
 
+@pytest.mark.slow  # 6 s
 def test_the_trace_of_the_pytorch_profiler_is_in_the_run_folder(run, settings, tmp_path):  # N34
     outcome = fit(run, settings, {"profiler": "pytorch", "logger": False})
     assert any("trace.json" in name for name in outcome.files)

@@ -98,6 +98,10 @@ _UNSUPPORTED: dict[type[Callback], str] = {
     OnExceptionCheckpoint: "last.ckpt is always saved: resume it with --ckpt_path",
     Timer: "set trainer.max_time",
 }
+_SWITCHES: dict[type[Callback], str] = {
+    ProgressBar: "enable_progress_bar",
+    ModelCheckpoint: "enable_checkpointing",
+}
 _NEED_LOGGER = (LearningRateMonitor, DeviceStatsMonitor, ThroughputMonitor)
 
 
@@ -190,11 +194,14 @@ def _device_faults(accelerator: Any, devices: Any) -> Iterator[str]:
             "--trainer.accelerator cpu"
         )
     else:
-        one = {"1", "auto"}
+        allowed = ["1"]
+        if gpus <= 1 or accelerator == "cpu":
+            allowed.append("auto")
         if gpus and accelerator != "cpu":
-            one = {"1", *(form.format(n) for n in range(gpus) for form in ("[{}]", "{},"))}
-            one |= {"auto", "-1"} if gpus == 1 else set()
-        if str(devices) not in one:
+            allowed += [f"[{number}]" for number in range(gpus)]
+            allowed += [f"{number}," for number in range(gpus)]
+            allowed += ["-1"] if gpus == 1 else []
+        if str(devices) not in allowed:
             yield f"training runs on one device, not {devices}: set --trainer.devices 1"
 
 
@@ -236,8 +243,9 @@ def _callback_faults(callback: Callback, given: Namespace, options: Namespace) -
         yield f"{name} needs a logger: remove trainer.logger false"
     if isinstance(callback, DeviceStatsMonitor) and not find_spec("psutil"):
         yield f"{name} needs the package psutil: pip install psutil"
-    if isinstance(callback, ProgressBar) and options.enable_progress_bar is False:
-        yield f"{name} contradicts trainer.enable_progress_bar false: remove one of them"
+    for kind, setting in _SWITCHES.items():
+        if isinstance(callback, kind) and options[setting] is False:
+            yield f"{name} contradicts trainer.{setting} false: remove one of them"
     if isinstance(callback, ModelCheckpoint) and callback.save_last and not callback.dirpath:
         yield f"{name}: save_last is not supported: last.ckpt is always saved"
     if isinstance(callback, EarlyStopping | ModelCheckpoint) and callback.monitor is not None:
