@@ -84,9 +84,12 @@ class TranslationModule(lightning.LightningModule):
         self.tokens_in_update = 0  # real target tokens since the last update
 
     def setup(self, stage: str) -> None:
-        if hasattr(self, "model"):
-            return
-        tokenizer = self.tokenizer = self.trainer.datamodule.trained_tokenizer
+        if not hasattr(self, "model"):
+            self.build(self.trainer.datamodule.trained_tokenizer)
+
+    def build(self, tokenizer: Tokenizer) -> None:
+        """Build the model. Callbacks that copy or list its weights need it before `setup`."""
+        self.tokenizer = tokenizer
         self.config = replace(self.config, vocab_size=len(tokenizer), pad_id=tokenizer.pad_id)
         self.model = self.build_model(self.config)
 
