@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from translate.errors import UserError
 
@@ -59,16 +62,47 @@ def check_writable(path: Path) -> None:
     """Refuse a path that cannot become a file, before a long computation.
 
     Raises:
-        UserError: `path` is a folder, its folder does not exist, or its name is too long.
+        UserError: `path` is a folder or a read-only file, or a file cannot be created there.
     """
-    folder = path.resolve().parent
     try:
-        if path.is_dir():
-            raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
-        if not folder.is_dir():
-            raise UserError(f"cannot write {path}: there is no folder {folder}")
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG | stat.S_IWUSR  # as a new file
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+    if stat.S_ISDIR(mode):
+        raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
+    if stat.S_ISREG(
+        mode
+    ):  # a device or a named pipe is opened only when there is something to write
+        if not mode & 0o222:  # the system would let root write it
+            raise UserError(f"cannot write {path}: the file is read-only")
+        check_can_create(path)
+
+
+def check_can_create(path: Path) -> None:
+    """Create a temporary file beside `path` and remove it again.
+
+    `os.access` does not tell whether a folder accepts files: it is wrong on network disks and for
+    root, and knows nothing of a full disk.
+
+    Raises:
+        UserError: the folder does not exist or does not accept files, or the path is too long.
+    """
+    path = Path(os.path.realpath(path))
+    try:
+        if not path.parent.is_dir():
+            raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+        with suppress(FileNotFoundError):
+            path.lstat()  # fails if the name is too long
+        with NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".partial") as file:
+            file.write(b"\n")
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: Exception) -> UserError:
+    return UserError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -92,4 +126,4 @@ def write_atomically(path: Path, content: bytes) -> None:
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+        raise _unwritable(path, error) from None
