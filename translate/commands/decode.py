@@ -27,9 +27,9 @@ def main(argv: Sequence[str]) -> int:
         check_writable(args.output)
     groups = _sentence_groups(args)
 
-    from translate.commands.loading import load_translator
+    from translate.decoding.translator import Translator
 
-    translator = load_translator(args.model)
+    translator = Translator.load(args.model)
     unit = "sentence" if args.sentences else "line"
     number = 0  # of the sentence, counted from 1
     results: list[str] = []

@@ -19,7 +19,7 @@ from lightning import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
+from translate.decoding.checkpoint import load_model
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
@@ -179,7 +179,7 @@ class TranslationCLI(LightningCLI):
 
     def validate(self) -> list[str]:
         """Return loss and scores on the validation data, by name; log sample translations."""
-        trained = _load(self.config.ckpt_path)
+        trained = load_model(self.config.ckpt_path)
         self.trainer = self.make_trainer()
         self.model.use(trained.model, trained.tokenizer)
         self.datamodule.trained_tokenizer = trained.tokenizer
@@ -196,7 +196,7 @@ class TranslationCLI(LightningCLI):
         given = read_files(config.input, config.reference)
         if config.beam == 1 and config.length_penalty != LENGTH_PENALTY:
             logger.warning("length_penalty has no effect with beam 1, which is greedy search")
-        trained = _load(config.ckpt_path)
+        trained = load_model(config.ckpt_path)
         model = trained.model.to(self.make_trainer().strategy.root_device)
         translator = Translator(model, trained.tokenizer)
         yield from report(
@@ -296,9 +296,3 @@ def _lightning() -> Iterator[None]:
     except SystemExit:  # Lightning exits on Ctrl-C, and ignores the signal from then on
         signal.signal(signal.SIGINT, signal.default_int_handler)
         raise KeyboardInterrupt from None
-
-
-def _load(given: str | None) -> TrainedModel:
-    path = find_model(given)
-    logger.info("model %s", path)
-    return load_checkpoint(path)
