@@ -48,6 +48,7 @@ class TrainedModel:
     model: Transformer
     tokenizer: Tokenizer
     path: Path
+    entry: dict[str, Any]  # the checkpoint's entry "translate", which training extends
 
 
 def checkpoint_entry(config: TransformerConfig, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def load_checkpoint(path: str | Path) -> TrainedModel:
     if entry["format"] == 1:
         stored = {_renamed(name): tensor for name, tensor in stored.items()}
     model.load_state_dict(_weights(path, stored, model))
-    return TrainedModel(model.eval(), tokenizer, path)
+    return TrainedModel(model.eval(), tokenizer, path, entry)
 
 
 def _renamed(name: str) -> str:

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from argparse import ArgumentError
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from lightning import Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.checkpoint import load_model
+from translate.decoding.checkpoint import TrainedModel, load_model
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
+from translate.text.corpus import Pair
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
 from translate.training.callbacks import EarlyStoppingAboveZero, ProgressBar, SaveCheckpoints, Speed
 from translate.training.config_errors import explain, section_names
@@ -33,6 +34,7 @@ from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
+from translate.training.run_split import check_split, use_split
 from translate.training.settings import CommandSettings, TestSettings, check_trainer, out_of_range
 from translate.training.silence import silence_lightning
 from translate.training.validation import HEATMAPS, TranslateValidation
@@ -184,6 +186,9 @@ class TranslationCLI(LightningCLI):
         self.model.use(trained.model, trained.tokenizer)
         self.datamodule.trained_tokenizer = trained.tokenizer
         self.datamodule.max_length = trained.model.config.max_length
+        use_split(self.datamodule, trained)
+        self.datamodule.setup("validate")
+        self._check_split("valid", self.datamodule.valid_pairs, trained)
         with _lightning():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         metrics = sorted(self.trainer.callback_metrics.items())
@@ -197,12 +202,18 @@ class TranslationCLI(LightningCLI):
         if config.beam == 1 and config.length_penalty != LENGTH_PENALTY:
             logger.warning("length_penalty has no effect with beam 1, which is greedy search")
         trained = load_model(config.ckpt_path)
+        if given is None:
+            use_split(self.datamodule, trained)
+            pairs, name = self.datamodule.read("test"), "test"
+            self._check_split("test", pairs, trained)
+        else:
+            pairs, name = given, config.input.name
         model = trained.model.to(self.make_trainer().strategy.root_device)
         translator = Translator(model, trained.tokenizer)
         yield from report(
             translator,
-            self.datamodule.read("test") if given is None else given,
-            name="test" if given is None else config.input.name,
+            pairs,
+            name=name,
             beam=config.beam,
             length_penalty=config.length_penalty,
             checkpoint=trained.path.name,
@@ -210,6 +221,12 @@ class TranslationCLI(LightningCLI):
         )
         if given is None:
             yield from report_challenges(translator, self.datamodule.challenge_files())
+
+    def _check_split(self, name: str, pairs: Sequence[Pair], trained: TrainedModel) -> None:
+        def read_config(path: Path) -> TranslationData:
+            return TranslationCLI(self.command, ["--config", str(path)]).datamodule
+
+        check_split(self.datamodule, name, pairs, trained, read_config)
 
     def make_trainer(
         self, run_logger: RunLogger | None = None, checkpoints: SaveCheckpoints | None = None
