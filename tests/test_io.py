@@ -83,6 +83,18 @@ def test_a_link_stays_a_link_and_a_pipe_stays_a_pipe(tmp_path):
     assert pipe.is_fifo()
 
 
+def test_a_pipe_without_a_path_can_be_written():
+    reading, writing = os.pipe()
+    path = Path(f"/dev/fd/{writing}")
+    if not path.exists():
+        pytest.skip("this system has no /dev/fd")
+    check_writable(path)
+    write_atomically(path, b"x\n")
+    assert os.read(reading, 10) == b"x\n"
+    os.close(reading)
+    os.close(writing)
+
+
 # F10
 def test_a_path_that_cannot_become_a_file_is_refused_and_nothing_is_left_behind(tmp_path):
     (tmp_path / "loop").symlink_to("loop")

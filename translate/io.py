@@ -114,11 +114,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    path = path.resolve()
     try:
         if path.exists() and not path.is_file():  # /dev/null must not be replaced by a file
-            path.write_bytes(content)
+            path.write_bytes(content)  # the target of /dev/stdout may be a pipe without a path
             return
+        path = path.resolve()
         partial = path.with_name(f".{os.getpid()}.partial")  # short, however long the name is
         try:
             partial.write_bytes(content)

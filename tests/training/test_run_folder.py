@@ -103,6 +103,15 @@ def test_a_name_that_is_too_long_is_refused(tmp_path, folder):
     assert list(tmp_path.iterdir()) == []
 
 
+# F10
+def test_the_run_folder_is_tried_before_the_data_is_read(run, settings, tmp_path):
+    (tmp_path / "file").touch()
+    outcome = run("fit", settings, "--runs", "file/runs", "--data.train.tsv", "missing.tsv")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"translate: cannot write the run folder {tmp_path}/file/runs/")
+    assert outcome.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("checkpoint", "expected"),
     [
