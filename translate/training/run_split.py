@@ -58,7 +58,7 @@ def config_of(checkpoint: Path) -> Path | None:
 def use_split(data: TranslationData, trained: TrainedModel) -> None:
     """Let `data` hold out the pairs that the run of `trained` held out."""
     seed, held_out = trained.entry.get("seed"), trained.entry.get("held_out")
-    if type(seed) is not int or type(held_out) is not int:
+    if type(seed) is not int or type(held_out) is not int or held_out < 1:
         return  # an older version wrote the checkpoint
     if (seed, held_out) != (data.seed, data.held_out) and data.valid is None:
         text = "seed_everything %s and data.held_out %s are those of the run, not of the config"
