@@ -89,13 +89,13 @@ class TranslationData(lightning.LightningDataModule):
         if faults:
             raise ValueError("; ".join(faults))
         self.seed = torch.initial_seed()  # of the split
-        self.train_sha256: str | None = None  # of the pairs to train on, once they are read
         self.trained_tokenizer: Tokenizer  # a checkpoint's is set before `setup`
         self.batches_done = 0  # batches that a resumed run skips in its first epoch
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
         self.valid_pairs: list[Pair] = []
+        self.sha256: dict[str, str] = {}  # of the pairs of "train"
 
     def setup(self, stage: str) -> None:
         """Read and split pairs, train the tokenizer, encode; log which pairs are left out."""
@@ -180,7 +180,7 @@ class TranslationData(lightning.LightningDataModule):
                     f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
                     f"data.train (seed {self.seed})"
                 )
-        self.train_sha256 = _sha256(parts["train"])
+        self.sha256["train"] = fingerprint(parts["train"])
         return parts
 
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
@@ -261,12 +261,11 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
     return corpus.pairs
 
 
-def _sha256(pairs: Iterable[Pair]) -> str:
-    """Return the SHA-256 of the text of `pairs`, which depends on their order."""
+def fingerprint(pairs: Iterable[Pair]) -> str:
+    """Return the SHA-256 of sentence pairs in their order."""
     digest = hashlib.sha256()
-    for pair in pairs:
-        # "surrogatepass", because JSON can contain half a surrogate pair.
-        digest.update("\0".join((*pair, "")).encode("utf-8", "surrogatepass"))
+    for source, target in pairs:
+        digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -198,7 +198,7 @@ class TranslationModule(lightning.LightningModule):
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         checkpoint["training"] = rewind_loops(checkpoint["loops"])
         data = self.trainer.datamodule
-        split = {"seed": data.seed, "held_out": data.held_out, "train_sha256": data.train_sha256}
+        split = {"seed": data.seed, "held_out": data.held_out, "train_sha256": data.sha256["train"]}
         checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer) | split
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

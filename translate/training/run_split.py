@@ -80,7 +80,7 @@ def check_split(
         read_config: returns the data that a config file describes.
     """
     stored = trained.entry.get("train_sha256")
-    if data.files[name] is not None or stored == data.train_sha256:
+    if data.files[name] is not None or stored == data.sha256["train"]:
         return
     if stored is None:
         logger.warning(
@@ -122,6 +122,6 @@ def _trained_on(
     data = read_config(config)
     use_split(data, trained)
     train = data.read("train")
-    if data.train_sha256 != trained.entry["train_sha256"]:
+    if data.sha256["train"] != trained.entry["train_sha256"]:
         raise UserError(f"the files that {config} names have changed")
     return train
