@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -76,9 +76,7 @@ def check_writable(path: Path) -> None:
         raise _unwritable(path, error) from None
     if stat.S_ISDIR(mode):
         raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
-    if stat.S_ISREG(
-        mode
-    ):  # a device or a named pipe is opened only when there is something to write
+    if stat.S_ISREG(mode):  # a device or a named pipe is not opened before it is written
         if not mode & 0o222:  # the system would let root write it
             raise UserError(f"cannot write {path}: the file is read-only")
         check_can_create(path)
@@ -97,7 +95,7 @@ def check_can_create(path: Path) -> None:
     try:
         if not path.parent.is_dir():
             raise UserError(f"cannot write {path}: there is no folder {path.parent}")
-        with suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):
             path.lstat()  # fails if the name is too long
         with NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".partial") as file:
             file.write(b"\n")
@@ -130,4 +128,4 @@ def write_atomically(path: Path, content: bytes) -> None:
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None

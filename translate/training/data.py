@@ -88,7 +88,7 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
-        self.seed = torch.initial_seed()  # of the split
+        self.seed = torch.initial_seed()  # of the run: read once, as training seeds every batch
         self.trained_tokenizer: Tokenizer  # a checkpoint's is set before `setup`
         self.batches_done = 0  # batches that a resumed run skips in its first epoch
         self.train_sampler: TokenBatchSampler
