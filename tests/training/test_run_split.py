@@ -102,9 +102,9 @@ def test_a_checkpoint_of_an_older_version_is_warned_about(run, held_out):
         assert warning.startswith(f"warning: {path} does not say which pairs were held out")
 
 
-def test_files_for_validation_and_test_are_read_as_they_are(run, settings, finished):
+def test_files_for_validation_and_test_are_read_as_they_are(run, settings, trained):
     for command in ("test", "validate"):
-        outcome = run(command, settings, "--ckpt_path", finished.folder, "--seed_everything", 8)
+        outcome = run(command, settings, "--ckpt_path", trained, "--seed_everything", 8)
         assert warnings(outcome) == []
         assert "data.held_out" not in outcome.err
 
