@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from translate.errors import UserError
 
@@ -63,16 +66,45 @@ def check_writable(path: Path) -> None:
     """Refuse a path that cannot become a file, before a long computation.
 
     Raises:
-        UserError: `path` is a folder, its folder does not exist, or its name is too long.
+        UserError: `path` is a folder or a read-only file, or a file cannot be created there.
     """
-    folder = path.resolve().parent
     try:
-        if path.is_dir():
-            raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
-        if not folder.is_dir():
-            raise UserError(f"cannot write {path}: there is no folder {folder}")
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG | stat.S_IWUSR  # as a new file
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+    if stat.S_ISDIR(mode):
+        raise UserError(f"cannot write {path}: it is a folder; give the name of a file")
+    if stat.S_ISREG(mode):  # a device or a named pipe is not opened before it is written
+        if not mode & 0o222:  # the system would let root write it
+            raise UserError(f"cannot write {path}: the file is read-only")
+        check_can_create(path)
+
+
+def check_can_create(path: Path) -> None:
+    """Create a temporary file beside `path` and remove it again.
+
+    `os.access` does not tell whether a folder accepts files: it is wrong on network disks and for
+    root, and knows nothing of a full disk.
+
+    Raises:
+        UserError: the folder does not exist or does not accept files, or the path is too long.
+    """
+    path = Path(os.path.realpath(path))
+    try:
+        if not path.parent.is_dir():
+            raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+        with contextlib.suppress(FileNotFoundError):
+            path.lstat()  # fails if the name is too long
+        with NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".partial") as file:
+            file.write(b"\n")
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: Exception) -> UserError:
+    return UserError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -84,11 +116,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    path = path.resolve()
     try:
         if path.exists() and not path.is_file():  # /dev/null must not be replaced by a file
-            path.write_bytes(content)
+            path.write_bytes(content)  # the target of /dev/stdout may be a pipe without a path
             return
+        path = path.resolve()
         partial = path.with_name(f".{os.getpid()}.partial")  # short, however long the name is
         try:
             partial.write_bytes(content)

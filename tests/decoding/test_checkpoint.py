@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import re
+import shutil
+import threading
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +15,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from translate.decoding.checkpoint import find_model, load_checkpoint
+from translate.decoding.checkpoint import (
+    find_model,
+    finished_models,
+    load_checkpoint,
+    load_model,
+)
 from translate.decoding.translator import Translator
 from translate.errors import UserError
 from translate.text.tokenizer import Tokenizer
@@ -243,7 +251,7 @@ def test_the_default_is_the_newest_finished_run(tmp_path):
     expected = version(tmp_path, "new/version_10", "best.ckpt", finished=200)
     version(tmp_path, "new/version_11", "best.ckpt")
     version(tmp_path, "empty/version_0", finished=300)
-    assert find_model(runs=tmp_path) == expected / "checkpoints" / "best.ckpt"
+    assert finished_models(tmp_path)[0] == expected / "checkpoints" / "best.ckpt"
     assert find_model(tmp_path / "old") == tmp_path / "old/version_3/checkpoints/best.ckpt"
 
 
@@ -254,13 +262,82 @@ def test_a_run_without_a_finished_version_gives_its_newest_checkpoint(tmp_path):
     found = find_model(tmp_path / "tiny")
     assert found == tmp_path / "tiny/version_10/checkpoints/last.ckpt"
     with pytest.raises(UserError, match=r"no finished run.*translate fit.*--model"):
-        find_model(runs=tmp_path)
+        load_model(runs=tmp_path)
+
+
+# F12
+def test_an_unusable_newest_run_is_skipped_with_a_warning(tmp_path, checkpoint_file, caplog):
+    caplog.set_level("INFO")
+    good = version(tmp_path, "good/version_0", finished=100) / "checkpoints" / "best.ckpt"
+    shutil.copy(checkpoint_file, good)
+    for number in (200, 300):
+        version(tmp_path, f"broken/version_{number}", "best.ckpt", finished=number)
+    newest = tmp_path / "broken/version_300/checkpoints/best.ckpt"
+    assert load_model(runs=tmp_path).path == good
+    warning, info = caplog.messages
+    assert warning.startswith(f"skipped 2 finished runs, the newest because: {newest}: not a check")
+    assert info == f"model {good}"
+    for given in (newest, newest.parent.parent, tmp_path / "broken"):  # never another one
+        with pytest.raises(UserError, match=rf"^{re.escape(str(newest))}: not a checkpoint"):
+            load_model(given)
+    good.unlink()
+    with pytest.raises(UserError, match=rf"can be used; the newest: {re.escape(str(newest))}"):
+        load_model(runs=tmp_path)
+
+
+def test_what_is_no_run_is_passed_over(tmp_path):
+    good = version(tmp_path, "good/version_0", "best.ckpt", finished=100)
+    version(tmp_path, "link/version_1").joinpath("checkpoints/best.ckpt").symlink_to("gone")
+    version(tmp_path, "folder/version_0/checkpoints/best.ckpt", finished=900)
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "version_5").touch()
+    (tmp_path / "good" / "version_1").symlink_to("version_1")  # a loop
+    (tmp_path / "version_x").symlink_to(tmp_path)
+    (tmp_path / "linked").symlink_to(good.parent)
+    found = {path.resolve() for path in finished_models(tmp_path)}
+    assert found == {(good / "checkpoints" / "best.ckpt").resolve()}
+
+
+def test_folders_that_cannot_be_read_are_passed_over_unless_they_are_named(unprivileged):
+    closed = version(unprivileged, "closed/version_0", "best.ckpt", finished=200)
+    for folder in (closed / "checkpoints", closed, closed.parent):
+        folder.chmod(0o000)
+        assert finished_models(unprivileged) == []
+        with pytest.raises(UserError, match=r"no such model|cannot read|no best\.ckpt"):
+            find_model(closed)
+    with pytest.raises(UserError, match=r"cannot read the model .*Permission denied"):
+        find_model(closed)
+    closed.parent.chmod(0o700)
+
+
+# F12
+def test_a_run_that_is_moved_during_the_search_causes_no_other_error(tmp_path):
+    runs, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
+    version(runs, "tiny/version_0", "best.ckpt", finished=200)
+    stop = threading.Event()
+
+    def move() -> None:
+        while not stop.is_set():
+            (runs / "tiny").rename(elsewhere)
+            elsewhere.rename(runs / "tiny")
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        for _ in range(500):
+            with pytest.raises(UserError, match=r"no finished run|cannot read the model|damaged"):
+                load_model(runs=runs)
+    finally:
+        stop.set()
+        mover.join()
 
 
 def test_where_there_is_no_model_the_message_says_what_to_give(tmp_path):
     with pytest.raises(UserError, match=r"no finished run under .*: train one with `translate fit"):
-        find_model(runs=tmp_path / "runs")
-    with pytest.raises(UserError, match="no such model"):
-        find_model(tmp_path / "nowhere")
+        load_model(runs=tmp_path / "runs")
+    for name in ("nowhere", "~nobody-of-this-name/x", "n" * 256, "a\0b"):
+        with pytest.raises(UserError, match=r"no such model|cannot read the model") as caught:
+            find_model(tmp_path / name if name[0] != "~" else name)
+        assert "\n" not in str(caught.value)
     with pytest.raises(UserError, match=r"no best\.ckpt or last\.ckpt in this folder"):
         find_model(tmp_path)

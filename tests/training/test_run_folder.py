@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
 
@@ -89,11 +88,28 @@ def test_a_place_that_cannot_be_written_is_named_before_and_at_writing(tmp_path)
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.skipif(os.access("/", os.W_OK), reason="root may write everywhere")
-def test_a_folder_without_permission_to_write_is_refused(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(UserError, match="is not a folder in which you may write"):
-        RunFolder(tmp_path / "tiny" / "version_0").check_writable()
+# F10
+def test_a_folder_without_permission_to_write_is_refused(unprivileged):
+    unprivileged.chmod(0o500)
+    with pytest.raises(UserError, match=r"cannot write the run folder .*: Permission denied"):
+        RunFolder(unprivileged / "tiny" / "version_0").check_writable()
+
+
+# F10
+@pytest.mark.parametrize("folder", ["n" * 256 + "/version_0", "d/" * 2000 + "version_0"])
+def test_a_name_that_is_too_long_is_refused(tmp_path, folder):
+    with pytest.raises(UserError, match=r"cannot write the run folder .*: File name too long"):
+        RunFolder(tmp_path / folder).check_writable()
+    assert list(tmp_path.iterdir()) == []
+
+
+# F10
+def test_the_run_folder_is_tried_before_the_data_is_read(run, settings, tmp_path):
+    (tmp_path / "file").touch()
+    outcome = run("fit", settings, "--runs", "file/runs", "--data.train.tsv", "missing.tsv")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"translate: cannot write the run folder {tmp_path}/file/runs/")
+    assert outcome.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

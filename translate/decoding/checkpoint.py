@@ -8,8 +8,12 @@ The file is the checkpoint that training writes. Decoding needs two of its entri
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+import stat
 import warnings
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,8 @@ from translate.errors import UserError
 from translate.model.transformer import Transformer, TransformerConfig
 from translate.text.tokenizer import Tokenizer
 from translate.version import __version__
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 2
 
@@ -42,6 +48,7 @@ class TrainedModel:
     model: Transformer
     tokenizer: Tokenizer
     path: Path
+    entry: dict[str, Any]  # the checkpoint's entry "translate", which training extends
 
 
 def checkpoint_entry(config: TransformerConfig, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -65,7 +72,7 @@ def load_checkpoint(path: str | Path) -> TrainedModel:
     path = Path(path)
     checkpoint = _read(path)
     try:
-        return TrainedModel(*_model_and_tokenizer(checkpoint), path)
+        return TrainedModel(*_model_and_tokenizer(checkpoint), path, checkpoint["translate"])
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
@@ -165,50 +172,115 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Path:
+def load_model(given: str | Path | None = None, runs: Path = Path("runs")) -> TrainedModel:
+    """Load the model at `given` (see `find_model`), and log its path.
+
+    Without `given`, the newest finished run under `runs` is chosen. If its checkpoint cannot be
+    used, a warning says so and the next finished run is chosen.
+
+    Raises:
+        UserError: there is no checkpoint, or it cannot be used.
+    """
+    if given is not None:
+        path = find_model(given)
+        logger.info("model %s", path)
+        return load_checkpoint(path)
+    faults: list[UserError] = []
+    for path in finished_models(runs):
+        try:
+            trained = load_checkpoint(path)
+        except UserError as error:
+            faults.append(error)
+            continue
+        if faults:
+            count = f"{len(faults)} finished run{'s' * (len(faults) > 1)}"
+            logger.warning("skipped %s, the newest because: %s", count, faults[0])
+        logger.info("model %s", path)
+        return trained
+    if faults:
+        raise UserError(f"no finished run under {runs}/ can be used; the newest: {faults[0]}")
+    raise UserError(
+        f"no finished run under {runs}/: train one with "
+        "`translate fit --config configs/tiny.yaml`, or say where a model is with --model"
+    )
+
+
+def find_model(given: str | Path) -> Path:
     """Return the checkpoint at `given`: a file, or a checkpoints, version or run folder.
 
     In a folder, best.ckpt is preferred to last.ckpt. In a run folder, the newest finished version
     is chosen (result.json is written at the end), otherwise the newest version with a checkpoint.
-    Without `given`, the newest finished run under `runs` is chosen.
 
     Raises:
         UserError: there is no checkpoint.
     """
-    place = runs if given is None else Path(given).expanduser()
-    if place.is_file():
+    place = Path(given)
+    with suppress(RuntimeError):  # there is no such user
+        place = place.expanduser()
+    if _changed(place) is not None:
         return place
-    if checkpoint := _checkpoint_in(place):
-        return checkpoint
-    versions = {
-        version: checkpoint
-        for version in [*place.glob("version_*"), *place.glob("*/version_*")]
-        if (checkpoint := _checkpoint_in(version))
-    }
-    finished = [version for version in versions if (version / "result.json").is_file()]
-    if finished:
-        return versions[max(finished, key=_when_finished)]
-    if given is None:
-        raise UserError(
-            f"no finished run under {runs}/: train one with "
-            "`translate fit --config configs/tiny.yaml`, or say where a model is with --model"
-        )
+    for folder in (place, place / "checkpoints"):
+        if checkpoint := _checkpoint_in(folder):
+            return checkpoint
+    if finished := finished_models(place):
+        return finished[0]
+    versions = [
+        (version_number(version), checkpoint)
+        for version in _versions(place)
+        if (checkpoint := _checkpoint_in(version / "checkpoints"))
+    ]
     if versions:
-        return versions[max(versions, key=version_number)]
-    if place.exists():
-        raise UserError(f"{place}: no best.ckpt or last.ckpt in this folder or its checkpoints/")
-    raise UserError(f"no such model: {place}; give a run folder (runs/NAME) or a .ckpt file")
+        return max(versions)[1]
+    try:
+        os.listdir(place)  # noqa: PTH208 (iterdir opens the folder only when it is iterated)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(
+            f"no such model: {place}; give a run folder (runs/NAME) or a .ckpt file"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read the model {place}: {error}") from None
+    raise UserError(f"{place}: no best.ckpt or last.ckpt in this folder or its checkpoints/")
+
+
+def finished_models(folder: Path) -> list[Path]:
+    """Return the checkpoint of each finished version in `folder`, the newest first.
+
+    The newest is the one whose result.json was written last; for equal times, the version with the
+    highest number. Files and folders that disappear or cannot be read are passed over.
+    """
+    found = [
+        (finished, version_number(version), checkpoint)
+        for version in _versions(folder)
+        if (finished := _changed(version / "result.json")) is not None
+        and (checkpoint := _checkpoint_in(version / "checkpoints"))
+    ]
+    return [checkpoint for *_, checkpoint in sorted(found, reverse=True)]
+
+
+def _versions(folder: Path) -> list[Path]:
+    """Return the version folders in `folder` and in the folders there."""
+    entries = [folder, *_entries(folder)]
+    return [v for entry in entries for v in _entries(entry) if v.name.startswith("version_")]
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what is in a folder; nothing if it is not a folder or cannot be read."""
+    with suppress(OSError, ValueError):
+        return list(folder.iterdir())
+    return []
 
 
 def _checkpoint_in(folder: Path) -> Path | None:
-    """Return the best or else the last checkpoint in `folder` or its checkpoints/."""
-    names = ("best.ckpt", "last.ckpt", "checkpoints/best.ckpt", "checkpoints/last.ckpt")
-    return next((folder / name for name in names if (folder / name).is_file()), None)
+    candidates = (folder / "best.ckpt", folder / "last.ckpt")
+    return next((path for path in candidates if _changed(path) is not None), None)
 
 
-def _when_finished(version: Path) -> tuple[int, int]:
-    """Return a sort key: the time, then the version number for equal times."""
-    return (version / "result.json").stat().st_mtime_ns, version_number(version)
+def _changed(path: Path) -> int | None:
+    """Return when a file was changed, in nanoseconds; None if there is no such file."""
+    with suppress(OSError, ValueError):
+        status = path.stat()
+        return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else None
+    return None
 
 
 def version_number(path: Path) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from translate.decoding.beam import BeamSearch
-from translate.decoding.checkpoint import find_model, load_checkpoint
+from translate.decoding.checkpoint import load_model
 from translate.decoding.parallel import in_parallel
 from translate.decoding.prefix import PieceIndex, Prefix
 from translate.decoding.scoring import LENGTH_PENALTY
@@ -73,7 +73,7 @@ class Translator:
         Raises:
             UserError: there is no model at `path`, or it cannot be used.
         """
-        trained = load_checkpoint(find_model(path))
+        trained = load_model(path)
         return cls(trained.model, trained.tokenizer)
 
     def translate(

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from argparse import ArgumentError
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.plugins.environments import LightningEnvironment
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
+from translate.decoding.checkpoint import TrainedModel, load_model
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
+from translate.text.corpus import Pair
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
 from translate.training.callbacks import (
     EarlyStoppingAboveZero,
@@ -41,6 +42,7 @@ from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
+from translate.training.run_split import check_split, use_split
 from translate.training.settings import CommandSettings, TestSettings, out_of_range
 from translate.training.silence import silence_lightning
 from translate.training.trainer_checks import BatchLimitTrainer, check_options, check_trainer
@@ -191,11 +193,14 @@ class TranslationCLI(LightningCLI):
 
     def validate(self) -> list[str]:
         """Return loss and scores on the validation data, by name; log sample translations."""
-        trained = _load(self.config.ckpt_path)
+        trained = load_model(self.config.ckpt_path)
         self.trainer = self.make_trainer()
         self.model.use(trained.model, trained.tokenizer)
         self.datamodule.trained_tokenizer = trained.tokenizer
         self.datamodule.max_length = trained.model.config.max_length
+        use_split(self.datamodule, trained)
+        self.datamodule.setup("validate")
+        self._check_split("valid", self.datamodule.valid_pairs, trained)
         with _lightning():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         metrics = sorted(self.trainer.callback_metrics.items())
@@ -208,13 +213,19 @@ class TranslationCLI(LightningCLI):
         given = read_files(config.input, config.reference)
         if config.beam == 1 and config.length_penalty != LENGTH_PENALTY:
             logger.warning("length_penalty has no effect with beam 1, which is greedy search")
-        trained = _load(config.ckpt_path)
+        trained = load_model(config.ckpt_path)
+        if given is None:
+            use_split(self.datamodule, trained)
+            pairs, name = self.datamodule.read("test"), "test"
+            self._check_split("test", pairs, trained)
+        else:
+            pairs, name = given, config.input.name
         model = trained.model.to(self.make_trainer().strategy.root_device)
         translator = Translator(model, trained.tokenizer)
         yield from report(
             translator,
-            self.datamodule.read("test") if given is None else given,
-            name="test" if given is None else config.input.name,
+            pairs,
+            name=name,
             beam=config.beam,
             length_penalty=config.length_penalty,
             checkpoint=trained.path.name,
@@ -222,6 +233,12 @@ class TranslationCLI(LightningCLI):
         )
         if given is None:
             yield from report_challenges(translator, self.datamodule.challenge_files())
+
+    def _check_split(self, name: str, pairs: Sequence[Pair], trained: TrainedModel) -> None:
+        def read_config(path: Path) -> TranslationData:
+            return TranslationCLI(self.command, ["--config", str(path)]).datamodule
+
+        check_split(self.datamodule, name, pairs, trained, read_config)
 
     def make_trainer(
         self, run_logger: RunLogger | None = None, checkpoints: SaveCheckpoints | None = None
@@ -329,9 +346,3 @@ def _lightning() -> Iterator[None]:
     except SystemExit:  # Lightning exits on Ctrl-C, and ignores the signal from then on
         signal.signal(signal.SIGINT, signal.default_int_handler)
         raise KeyboardInterrupt from None
-
-
-def _load(given: str | None) -> TrainedModel:
-    path = find_model(given)
-    logger.info("model %s", path)
-    return load_checkpoint(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -87,12 +88,14 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
+        self.seed = torch.initial_seed()  # of the run: read once, as training seeds every batch
         self.trained_tokenizer: Tokenizer  # a checkpoint's is set before `setup`
         self.batches_done = 0  # batches that a resumed run skips in its first epoch
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
         self.valid_pairs: list[Pair] = []
+        self.sha256: dict[str, str] = {}  # of the pairs of "train"
 
     def setup(self, stage: str) -> None:
         """Read and split pairs, train the tokenizer, encode; log which pairs are left out."""
@@ -126,15 +129,16 @@ class TranslationData(lightning.LightningDataModule):
     def read(self, name: str) -> list[Pair]:
         """Return the pairs of "valid" or "test", from its files or held out from `train`.
 
-        The same data, filters and seed give the same split in every command.
+        The same data, filters and seed give the same split in every command. "train" are the pairs
+        that are not held out.
 
         Raises:
             UsageError: the config sets no such data.
             UserError: the data cannot be read.
         """
-        if self.files[name] is not None:
+        if name != "train" and self.files[name] is not None:
             return self._read(name).pairs
-        if self.train is not None and self.valid is None:
+        if self.train is not None and (name == "train" or self.valid is None):
             parts = self._split(self._read("train").pairs)
             if name in parts:
                 return parts[name]
@@ -166,17 +170,17 @@ class TranslationData(lightning.LightningDataModule):
 
     def _split(self, pairs: list[Pair]) -> dict[str, list[Pair]]:
         """Return the training pairs, and the pairs held out for `valid` and `test`, by name."""
-        if self.files["valid"] is not None:
-            return {"train": pairs}
         missing = [name for name, files in self.files.items() if files is None]
-        seed = torch.initial_seed()
-        parts = split_corpus(pairs, missing, self.held_out, seed=seed)
+        parts = {"train": pairs}
+        if "valid" in missing:
+            parts = split_corpus(pairs, missing, self.held_out, seed=self.seed)
         for name in missing:
             if count := len(parts.get(name, [])):
                 logger.info(
                     f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
-                    f"data.train (seed {seed})"
+                    f"data.train (seed {self.seed})"
                 )
+        self.sha256["train"] = fingerprint(parts["train"])
         return parts
 
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
@@ -255,6 +259,14 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
     for entry in corpus.left_out:
         logger.info(str(entry))
     return corpus.pairs
+
+
+def fingerprint(pairs: Iterable[Pair]) -> str:
+    """Return the SHA-256 of sentence pairs in their order."""
+    digest = hashlib.sha256()
+    for source, target in pairs:
+        digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _warn(problems: Iterable[Problem]) -> None:

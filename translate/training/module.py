@@ -200,7 +200,9 @@ class TranslationModule(lightning.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         checkpoint["training"] = rewind_loops(checkpoint["loops"])
-        checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
+        data = self.trainer.datamodule
+        split = {"seed": data.seed, "held_out": data.held_out, "train_sha256": data.sha256["train"]}
+        checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer) | split
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]

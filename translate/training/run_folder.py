@@ -11,6 +11,7 @@ runs/NAME/version_N/
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -20,7 +21,7 @@ from typing import Any
 
 from translate.decoding.checkpoint import version_number
 from translate.errors import UsageError, UserError
-from translate.io import write_atomically
+from translate.io import check_can_create, write_atomically
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,16 @@ class RunFolder:
             UserError: with the file or folder that is in the way.
         """
         existing = next(path for path in (self.path, *self.path.parents) if os.path.lexists(path))
-        if not existing.is_dir() or not os.access(existing, os.W_OK):
-            fault = f"{existing} is not a folder in which you may write"
-            raise UserError(f"cannot write the run folder {self.path}: {fault}")
+        new = self.path.relative_to(existing).parts  # folders to create
+        try:
+            for name in new or ("config.yaml", "checkpoints/last.ckpt"):
+                check_can_create(existing / name)
+            with contextlib.suppress(FileNotFoundError):
+                (self.checkpoints / ("x" * 64)).lstat()  # fails if the path is too long
+        except UserError as error:
+            raise UserError(f"cannot write the run folder {self.path}: {error}") from None
+        except OSError as error:
+            raise UserError(f"cannot write the run folder {self.path}: {error.strerror}") from None
 
     def save_config(self, text: str) -> None:
         """Create the folder and write the config; a resumed run keeps the earlier configs."""
