@@ -24,7 +24,7 @@ from translate.version import __version__
 
 FORMAT = 2
 
-# Names of weights in format 1 and their new names; the first pattern that matches is used.
+# Names of weights in format 1 and their new names.
 _FORMAT_1_NAMES = (
     (r"(encoder\.\d+)\.attention\.", r"\1.self_attention.sublayer."),
     (r"(encoder\.\d+)\.attention_residual\.", r"\1.self_attention."),
@@ -64,32 +64,10 @@ def load_checkpoint(path: str | Path) -> TrainedModel:
     """
     path = Path(path)
     checkpoint = _read(path)
-    entry = checkpoint.get("translate") if isinstance(checkpoint, dict) else None
-    if not isinstance(entry, dict) or not isinstance(checkpoint.get("state_dict"), dict):
-        raise UserError(f"{path}: a PyTorch file, but no checkpoint written by `translate fit`")
-    if entry.get("format") not in (1, FORMAT):
-        raise UserError(
-            f"{path}: checkpoint format {entry.get('format')}, but this version of translate "
-            f"({__version__}) reads formats 1 to {FORMAT}; "
-            f"use the version that wrote it ({entry.get('translate_version')})"
-        )
-    config = _config(path, entry.get("config"))
-    tokenizer = _tokenizer(path, entry, config)
-    model = Transformer(config)
-    stored = checkpoint["state_dict"]
-    if entry["format"] == 1:
-        stored = {_renamed(name): tensor for name, tensor in stored.items()}
-    model.load_state_dict(_weights(path, stored, model))
-    return TrainedModel(model.eval(), tokenizer, path)
-
-
-def _renamed(name: str) -> str:
-    """Return the new name of a weight of format 1."""
-    for old, new in _FORMAT_1_NAMES:
-        name, found = re.subn(old, new, name, count=1)
-        if found:
-            break
-    return name
+    try:
+        return TrainedModel(*_model_and_tokenizer(checkpoint), path)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def _read(path: Path) -> Any:
@@ -106,40 +84,60 @@ def _read(path: Path) -> Any:
         ) from None
 
 
-def _config(path: Path, values: Any) -> TransformerConfig:
+def _model_and_tokenizer(checkpoint: Any) -> tuple[Transformer, Tokenizer]:
+    entry = checkpoint.get("translate") if isinstance(checkpoint, dict) else None
+    if not isinstance(entry, dict) or not isinstance(checkpoint.get("state_dict"), dict):
+        raise UserError("a PyTorch file, but no checkpoint written by `translate fit`")
+    if entry.get("format") not in (1, FORMAT):
+        raise UserError(
+            f"checkpoint format {entry.get('format')}, but this version of translate "
+            f"({__version__}) reads formats 1 to {FORMAT}; "
+            f"use the version that wrote it ({entry.get('translate_version')})"
+        )
     try:
-        return TransformerConfig(**values)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{path}: the model's config is unusable: {error}") from None
+        config = TransformerConfig(**entry["config"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"the model's config is unusable: {error}") from None
+    tokenizer = _tokenizer(entry, config)
+    model = Transformer(config)
+    stored = checkpoint["state_dict"]
+    if entry["format"] == 1:
+        stored = {_renamed(name): tensor for name, tensor in stored.items()}
+    model.load_state_dict(_weights(stored, model))
+    return model.eval(), tokenizer
 
 
-def _tokenizer(path: Path, entry: dict[str, Any], config: TransformerConfig) -> Tokenizer:
+def _tokenizer(entry: dict[str, Any], config: TransformerConfig) -> Tokenizer:
+    """Return the stored tokenizer; UserError unless the model was trained with it."""
     stored = entry.get("tokenizer")
     if not isinstance(stored, Tensor) or stored.dtype != torch.uint8:
-        raise UserError(f"{path}: the checkpoint holds no tokenizer")
-    try:
-        tokenizer = Tokenizer(stored.numpy().tobytes())
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError("the checkpoint holds no tokenizer")
+    tokenizer = Tokenizer(stored.numpy().tobytes())
     if len(tokenizer) != config.vocab_size:
         raise UserError(
-            f"{path}: the tokenizer has {len(tokenizer)} pieces but the model {config.vocab_size}: "
+            f"the tokenizer has {len(tokenizer)} pieces but the model {config.vocab_size}: "
             "the model was trained with another tokenizer"
         )
     if tokenizer.fingerprint() != entry.get("tokenizer_sha256"):
         raise UserError(
-            f"{path}: the tokenizer is not the one the model was trained with (its SHA-256 is "
+            "the tokenizer is not the one the model was trained with (its SHA-256 is "
             f"{tokenizer.fingerprint()[:12]}..., expected {entry.get('tokenizer_sha256')!s:.12}...)"
         )
     if tokenizer.pad_id != config.pad_id:
         raise UserError(
-            f"{path}: padding is piece {tokenizer.pad_id} in the tokenizer but "
-            f"{config.pad_id} in the model"
+            f"padding is piece {tokenizer.pad_id} in the tokenizer but {config.pad_id} in the model"
         )
     return tokenizer
 
 
-def _weights(path: Path, stored: dict[str, Any], model: Transformer) -> dict[str, Tensor]:
+def _renamed(name: str) -> str:
+    """Return the new name of a weight of format 1."""
+    for old, new in _FORMAT_1_NAMES:
+        name = re.sub(old, new, name)
+    return name
+
+
+def _weights(stored: dict[str, Any], model: Transformer) -> dict[str, Tensor]:
     """Return the stored tensors by name; UserError unless names and shapes equal the model's."""
     # torch.compile and data-parallel wrappers insert their own part into every name.
     wrappers = {"_orig_mod", "module"}
@@ -147,28 +145,24 @@ def _weights(path: Path, stored: dict[str, Any], model: Transformer) -> dict[str
         ".".join(part for part in name.split(".") if part not in wrappers): tensor
         for name, tensor in stored.items()
     }
-    expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    shapes = {f"model.{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     faults = []
-    if missing := [name for name in expected if name not in found]:
+    if missing := [name for name in shapes if name not in found]:
         faults.append(f"missing {_some(missing)}")
-    if extra := [name for name in found if name not in expected]:
+    if extra := [name for name in found if name not in shapes]:
         faults.append(f"unexpected {_some(extra)}")
-    for name in expected:
-        shape = getattr(found.get(name), "shape", None)
-        if name in found and shape != expected[name].shape:
-            faults.append(f"{name} is {_shape(shape)} instead of {_shape(expected[name].shape)}")
+    for name, tensor in found.items():
+        shape = tuple(tensor.shape) if isinstance(tensor, Tensor) else "no tensor"
+        if shape != shapes.get(name, shape):
+            faults.append(f"{name} is {shape} instead of {shapes[name]}")
     if faults:
-        raise UserError(f"{path}: the weights do not fit the model: {'; '.join(faults)}")
-    return {name.removeprefix("model."): found[name] for name in expected}
+        raise UserError(f"the weights do not fit the model: {'; '.join(faults)}")
+    return {name.removeprefix("model."): tensor for name, tensor in found.items()}
 
 
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
-
-
-def _shape(shape: torch.Size | None) -> str:
-    return "no tensor" if shape is None else " x ".join(map(str, shape))
 
 
 def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Path:
@@ -184,32 +178,32 @@ def find_model(given: str | Path | None = None, runs: Path = Path("runs")) -> Pa
     place = runs if given is None else Path(given).expanduser()
     if place.is_file():
         return place
-    for folder in (place, place / "checkpoints"):
-        if checkpoint := _checkpoint_in(folder):
-            return checkpoint
-    versions = [
-        (version, checkpoint)
+    if checkpoint := _checkpoint_in(place):
+        return checkpoint
+    versions = {
+        version: checkpoint
         for version in [*place.glob("version_*"), *place.glob("*/version_*")]
-        if (checkpoint := _checkpoint_in(version / "checkpoints"))
-    ]
-    finished = [found for found in versions if (found[0] / "result.json").is_file()]
+        if (checkpoint := _checkpoint_in(version))
+    }
+    finished = [version for version in versions if (version / "result.json").is_file()]
     if finished:
-        return max(finished, key=lambda found: _when_finished(found[0]))[1]
+        return versions[max(finished, key=_when_finished)]
     if given is None:
         raise UserError(
             f"no finished run under {runs}/: train one with "
             "`translate fit --config configs/tiny.yaml`, or say where a model is with --model"
         )
     if versions:
-        return max(versions, key=lambda found: version_number(found[0]))[1]
+        return versions[max(versions, key=version_number)]
     if place.exists():
         raise UserError(f"{place}: no best.ckpt or last.ckpt in this folder or its checkpoints/")
     raise UserError(f"no such model: {place}; give a run folder (runs/NAME) or a .ckpt file")
 
 
 def _checkpoint_in(folder: Path) -> Path | None:
-    candidates = (folder / "best.ckpt", folder / "last.ckpt")
-    return next((path for path in candidates if path.is_file()), None)
+    """Return the best or else the last checkpoint in `folder` or its checkpoints/."""
+    names = ("best.ckpt", "last.ckpt", "checkpoints/best.ckpt", "checkpoints/last.ckpt")
+    return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def _when_finished(version: Path) -> tuple[int, int]:
