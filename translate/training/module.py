@@ -197,7 +197,8 @@ class TranslationModule(lightning.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         checkpoint["training"] = rewind_loops(checkpoint["loops"])
-        checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
+        weights = checkpoint["state_dict"]  # final: Lightning calls this hook after all others
+        checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer, weights)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]
