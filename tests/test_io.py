@@ -32,7 +32,7 @@ def test_lines_that_have_arrived_are_yielded_before_more_is_read():
         assert next(groups) == ["zwölf", "drei", "vier"]
         writer.write("f\u00fcnf".encode()[:2])
         writer.close()
-        with pytest.raises(UserError, match="line 5: byte 2 is not UTF-8"):
+        with pytest.raises(UserError, match=r"line 5: byte 2 \(0xc3\) is not UTF-8"):
             next(groups)
 
 
@@ -40,7 +40,7 @@ def test_lines_that_have_arrived_are_yielded_before_more_is_read():
 def test_the_lines_before_a_faulty_line_are_not_lost(fault):
     groups = available_lines(io.BytesIO(b"eins\nzwei\n" + fault + b"\nvier\n"))
     assert next(groups) == ["eins", "zwei"]
-    with pytest.raises(UserError, match="line 3: byte 2 is"):
+    with pytest.raises(UserError, match=r"line 3: byte 2 .*is"):
         next(groups)
 
 

@@ -36,18 +36,22 @@ def available_lines(stream: BufferedIOBase) -> Iterator[list[str]]:
 
 
 def _decode(lines: list[bytes], first: int) -> Iterator[list[str]]:
-    """Yield `lines` as one group, up to the first faulty line; then raise an error about it."""
+    """Yield `lines` as one group, up to the first faulty line; then raise an error about it.
+
+    The error counts and describes bytes as `translate.text.text_files` does for files.
+    """
     texts: list[str] = []
     fault = ""
     for line in lines:
         if (nul := line.find(b"\0")) >= 0:
-            what = "the input is UTF-16 or not text: convert it to UTF-8, or remove the line"
-            fault = f"byte {nul + 1} is NUL; {what}"
+            fault = f"byte {nul + 1} is NUL: this is UTF-16 or not text"
+            fault += "; convert it to UTF-8, or remove the line"
             break
         try:
             texts.append(line.decode("utf-8"))
         except UnicodeDecodeError as error:
-            fault = f"byte {error.start + 1} is not UTF-8; convert the text to UTF-8"
+            fault = f"byte {error.start + 1} (0x{line[error.start]:02x}) is not UTF-8"
+            fault += "; if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW"
             break
     if texts:
         yield texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import os
@@ -346,11 +347,14 @@ def test_after_a_bit_has_flipped_the_file_is_refused_or_the_model_is_the_same(
     content = saved(lambda c: c["translate"].update(format=written_by)).read_bytes()
     damaged = tmp_path / "damaged.ckpt"
     random, refused = Random(8), 0
-    for _ in range(75):
-        at = random.randrange(8 * len(content))
+    for trial in range(90):
+        first = len(content) - 3000 if trial % 3 == 0 else 0  # the directory is at the end
+        at = random.randrange(8 * first, 8 * len(content))
         changed = bytearray(content)
         changed[at // 8] ^= 1 << at % 8
         damaged.write_bytes(changed)
+        with contextlib.suppress(UserError):
+            check_undamaged(damaged)
         try:
             loaded = load_checkpoint(damaged)
         except UserError as error:
@@ -361,7 +365,7 @@ def test_after_a_bit_has_flipped_the_file_is_refused_or_the_model_is_the_same(
         assert loaded.tokenizer.to_bytes() == original.tokenizer.to_bytes()
         for name, tensor in loaded.model.state_dict().items():
             assert torch.equal(tensor, original.model.state_dict()[name])
-    assert refused > 50  # most bits belong to the weights
+    assert refused > 45  # most bits belong to the weights
 
 
 # F08

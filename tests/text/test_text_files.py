@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 
@@ -15,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translate.errors import UserError
+from translate.io import available_lines
 from translate.text.problems import ProblemLog
 from translate.text.text_files import read_bytes, read_lines
 
@@ -70,19 +73,31 @@ def test_a_byte_order_mark_does_not_stick_to_the_first_word(write):  # D06
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf16_is_refused_with_line_and_byte_offset(write, encoding):  # D07
-    message = refusal(write("Hallo\nGrüße\n".encode(encoding), "a.de"))
-    assert "a.de:1: byte offset" in message
-    assert "UTF-16" in message
+    path = write("Hallo\nGrüße\n".encode(encoding), "a.de")
+    message = refusal(path)
+    assert re.search(r"a\.de:1: (this is UTF-16|byte [12] is NUL: this is UTF-16)", message)
+    log = ProblemLog(strict=False)  # no line is read, so no line has further problems
+    with pytest.raises(UserError):
+        read_lines(path, log=log)
+    assert list(log) == []
 
 
 def test_windows_1252_is_refused_with_line_and_byte_offset_and_what_to_do(write):  # D07
     message = refusal(write("Hallo\nGrüße\n".encode("cp1252"), "a.de"))
-    assert "a.de:2: byte offset 8: 0xfc" in message
+    assert "a.de:2: byte 3 (0xfc) is not UTF-8; " in message
     assert "iconv" in message
 
 
 def test_a_null_byte_is_refused_with_its_line(write):  # S14
-    assert "a.en:3: byte offset 8" in refusal(write("one\ntwo\n\0three\n"))
+    assert "a.en:3: byte 2 is NUL" in refusal(write("one\ntwo\nt\0hree\n"))
+
+
+@pytest.mark.parametrize("data", [b"one\nt\xfcwo\n", "Größe".encode() + b"\n\nt\0wo"])
+def test_files_and_standard_input_describe_a_faulty_byte_alike(write, data):
+    with pytest.raises(UserError) as caught:
+        list(available_lines(io.BytesIO(data)))
+    path = write(data)
+    assert str(caught.value).replace("standard input, line ", f"{path}:") == refusal(path)
 
 
 def test_lines_that_all_end_in_a_carriage_return_are_refused(write):  # D05

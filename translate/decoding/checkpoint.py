@@ -121,7 +121,7 @@ def check_undamaged(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip() is not None
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # a damaged directory makes zipfile raise nearly anything
         damaged = True
     if damaged:
         raise UserError(f"{path}: damaged: its content has changed since it was written")
@@ -184,18 +184,18 @@ def _renamed(name: str) -> str:
 def _config(stored: Any) -> TransformerConfig:
     """Return the stored config; UserError unless every value has the right type and range."""
     if not isinstance(stored, dict):
-        raise UserError("the model's config is unusable: it is not a dictionary")
+        raise UserError("the model's config is unusable: there is none")
     types = get_type_hints(TransformerConfig)
     for name, value in stored.items():
         if name not in types:
             raise UserError(f"the model's config is unusable: unknown setting {_shown(name)}")
-        # An int is not a bool here, and the only Literal is one of texts.
+        # A bool is not an int here; the only Literal is one of texts.
         if type(value) not in {int: (int,), float: (int, float)}.get(types[name], (str,)):
             raise UserError(f"the model's config is unusable: {name} has the wrong type")
     try:
         return TransformerConfig(**stored)
     except (TypeError, ValueError) as error:
-        raise UserError(f"the model's config is unusable: {_shown(str(error))}") from None
+        raise UserError(f"the model's config is unusable: {_shown(str(error), 300)}") from None
 
 
 def _tokenizer(entry: dict[str, Any], config: TransformerConfig) -> Tokenizer:
@@ -259,11 +259,11 @@ def _is_plain(value: Any) -> bool:
     )
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, longest: int = 80) -> str:
     """Return text from a checkpoint for a message: shortened, control characters escaped."""
     if not isinstance(value, str):
         return str(value) if type(value) is int and abs(value) < 2**63 else type(value).__name__
-    text = value if len(value) <= 80 else f"{value[:79]}…"
+    text = value if len(value) <= longest else f"{value[:longest]}…"
     return text if text.isprintable() else repr(text)
 
 

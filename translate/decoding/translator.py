@@ -27,6 +27,7 @@ from translate.text.tokenizer import WORD_START, Tokenizer
 # rows takes little more time than a step of one row.
 SMALLEST_BATCH = 32
 
+# Begins a search for one batch.
 MakeSearch = Callable[[SearchInputs], GreedySearch | BeamSearch]
 
 

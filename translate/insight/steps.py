@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -32,8 +31,7 @@ class WordStep(NamedTuple):
     attended: list[tuple[str, float]]  # source words and their weights, highest first; sum 1
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(NamedTuple):
     """One piece that the search chose."""
 
     piece: int

@@ -30,7 +30,7 @@ def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Ro
     """Yield line n of one file with line n of the other.
 
     Args:
-        prefix: what stands before "source" and "target" in a config ("data.train.").
+        prefix: the section of the settings "source" and "target", such as "data.train.".
 
     Raises:
         DataError: an unreadable file, unequal line counts.
@@ -57,8 +57,8 @@ def aligned_rows(source: Path, target: Path, prefix: str, log: ProblemLog) -> Ro
 def table_rows(path: Path, columns: tuple[int, int], setting: str, log: ProblemLog) -> Rows:
     """Yield two columns, counted from 1, of a file whose columns are separated by tabs.
 
-    Quotes have no meaning. Rows with too few columns, or more than most rows, are left out: a tab
-    inside a sentence shifts all that follows by one column.
+    Quotes have no meaning. Rows with too few columns are left out, and rows with more columns than
+    most rows: a tab inside a sentence shifts the columns after it.
 
     Raises:
         DataError: an unreadable file, rows that end in CR alone.
@@ -86,7 +86,7 @@ def table_rows(path: Path, columns: tuple[int, int], setting: str, log: ProblemL
 
 # Records with named fields
 
-# JSON escapes such as "\\u0000" can produce characters that text files may not contain.
+# JSON escapes such as "\\u0000" can produce NUL and lone surrogates, which are not text.
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -127,7 +127,7 @@ def parquet_rows(path: Path, fields: Fields, setting: str, log: ProblemLog) -> R
     place = Path(path).expanduser().absolute()
     if not place.is_file():
         raise open_error(path, setting, FileNotFoundError())
-    # Streaming, because otherwise the library first copies the file to its cache.
+    # Without streaming, the library would first copy the file to its cache.
     options = {"data_files": str(place), "split": "train", "streaming": True}
     return _record_rows(_load(str(place), setting, "parquet", **options), str(path), fields, log)
 
@@ -152,7 +152,7 @@ def _load(name: str, setting: str, *args: str | None, **options: Any) -> Iterato
     datasets.disable_progress_bars()
     try:
         yield from datasets.load_dataset(*args, **options)
-    except Exception as error:  # the library and those that it calls raise dozens of types
+    except Exception as error:  # of dozens of types, from many libraries
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"cannot read {name}: {reason}; set {setting}") from None
 
@@ -181,4 +181,4 @@ def _field(record: Any, name: str) -> Any:
 def _field_error(text: Any, name: str) -> tuple[str, str] | None:
     if not isinstance(text, str):
         return "no-field", f"no text under {name}"
-    return ("no-text", "a NUL or half a character") if _NOT_TEXT.search(text) else None
+    return ("no-text", "a NUL or a lone surrogate") if _NOT_TEXT.search(text) else None

@@ -1,4 +1,7 @@
-"""Rows of translation memories (TMX 1.1 to 1.4), unit by unit: the whole tree is never in RAM."""
+"""Rows of translation memories (TMX 1.1 to 1.4).
+
+Units are read one by one, so that the whole tree is never in RAM.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,15 @@ from translate.text.text_files import read_bytes
 
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 # Inline elements that hold mark-up of another program, not text (TMX 1.4b, "Content Markup").
-_MARKUP = {"bpt", "ept", "it", "ph", "ut"}
+_MARKUP = ("{*}bpt", "{*}ept", "{*}it", "{*}ph", "{*}ut")
 
-
-# The class of the elements has a private name in lxml.
-Element = Any
+Element = Any  # the class has a private name in lxml
 
 
 def tmx_rows(path: Path, languages: tuple[str, str], setting: str, log: ProblemLog) -> Rows:
-    """Yield each source variant of a translation unit with each target variant, and its line.
+    """Yield each source variant of a unit with each target variant, and the line of the unit.
 
-    "en" means "EN", "en-US" and "en_GB" too. Entities that the file defines are never expanded,
+    "en" matches "EN", "en-US" and "en_GB" too. Entities that the file defines are never expanded,
     and nothing is fetched; units that use such entities are left out.
 
     Raises:
@@ -51,6 +52,7 @@ def tmx_rows(path: Path, languages: tuple[str, str], setting: str, log: ProblemL
 
 def _unit_rows(unit: Element, file: str, languages: tuple[str, str], log: ProblemLog) -> Rows:
     line = unit.sourceline
+    etree.strip_elements(unit, *_MARKUP, with_tail=False)
     variants = [
         (variant.get(_LANG) or variant.get("lang") or "", _text(variant.find("{*}seg")))
         for variant in unit.iterchildren("{*}tuv")
@@ -73,15 +75,5 @@ def _matches(code: str, language: str) -> bool:
     return code == language or code.startswith(f"{language}-")
 
 
-def _text(element: Element | None) -> str:
-    """Return the text of the element and of highlighted parts in it, without mark-up."""
-    if element is None:
-        return ""
-    parts = [element.text or ""]
-    for child in element:
-        if isinstance(child.tag, str) and etree.QName(child.tag).localname not in _MARKUP:
-            parts.append(_text(child))
-        elif child.tag is etree.Entity:
-            parts.append(child.text or "")
-        parts.append(child.tail or "")
-    return "".join(parts)
+def _text(segment: Element | None) -> str:
+    return "" if segment is None else "".join(segment.itertext())
