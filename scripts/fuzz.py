@@ -47,7 +47,7 @@ LONGEST_TIME = 5  # seconds of processor time
 
 SOURCE = b"Good morning\nI am tired.\nNo\n"
 TSV = "Good morning\tGuten Morgen\nI am tired.\tIch bin müde.\nNo\tNein\n".encode()
-CSV = b'en,de\n"Good morning","Guten Morgen"\nNo,Nein\n'
+CSV = b'en\tde\n"Good morning"\t"Guten Morgen"\n"No"\t"Nein"\n'
 JSONL = b'{"en": "Good morning", "de": "Guten Morgen"}\n{"en": "No", "de": "Nein"}\n'
 TMX = b"""<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>
 <tu><tuv xml:lang="en"><seg>No</seg></tuv><tuv xml:lang="de"><seg>Nein</seg></tuv></tu></body></tmx>
@@ -224,7 +224,8 @@ def main() -> int:
         numbers = f"{counts['accepted']:9,} {counts['refused']:8,} {counts['fault']:7,}"
         print(f"{reader.name:8} {counts.total():8,} {numbers}  {longest:.2f} s", flush=True)
     shutil.rmtree(folder)
-    print(*faults, sep="\n")
+    for line in faults:
+        print(line)
     return int(bool(faults))
 
 
