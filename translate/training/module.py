@@ -200,9 +200,11 @@ class TranslationModule(lightning.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         checkpoint["training"] = rewind_loops(checkpoint["loops"])
+        weights = checkpoint["state_dict"]  # final: Lightning calls this hook after all others
         data = self.trainer.datamodule
         split = {"seed": data.seed, "held_out": data.held_out, "train_sha256": data.sha256["train"]}
-        checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer) | split
+        entry = checkpoint_entry(self.config, self.tokenizer, weights)
+        checkpoint["translate"] = entry | split
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]
