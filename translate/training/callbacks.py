@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,8 @@ from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, TQD
 
 from translate.training.logger import tensorboard_writer
 from translate.training.settings import out_of_range
+
+logger = logging.getLogger(__name__)
 
 ValidationMetric = Literal[
     "val/bleu", "val/chrf", "val/exact_match", "val/loss", "val/nll", "val/perplexity"
@@ -117,12 +120,15 @@ class SaveCheckpoints(Checkpoint):
 
     Args:
         folder: where both files are written; it is created.
+        same_run: whether this folder holds the checkpoints of the run that is resumed. Its best
+            score belongs to the run; in the folder of a new run, the first score is the best.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, same_run: bool = False) -> None:
         self.best_path, self.last_path = folder / "best.ckpt", folder / "last.ckpt"
+        self.same_run = same_run
         self.best_score: float | None = None  # BLEU
-        self._updates_at_save = -1
+        self._batches_at_save = -1
 
     def on_validation_end(self, trainer, pl_module) -> None:
         if trainer.sanity_checking or trainer.fast_dev_run:
@@ -130,14 +136,18 @@ class SaveCheckpoints(Checkpoint):
         score = float(trainer.callback_metrics["val/bleu"])
         if self.best_score is None or score > self.best_score:
             self.best_score = score
-            _save(trainer, self.best_path)
-        self.on_train_epoch_end(trainer, pl_module)
+            trainer.save_checkpoint(self.best_path)
+        self.save_last(trainer)
 
     def on_train_epoch_end(self, trainer, pl_module) -> None:
-        """Save last.ckpt, unless a validation after the same update has saved it."""
-        if trainer.global_step != self._updates_at_save and not trainer.fast_dev_run:
-            self._updates_at_save = trainer.global_step
-            _save(trainer, self.last_path)
+        self.save_last(trainer)
+
+    def save_last(self, trainer) -> None:
+        """Save last.ckpt, unless it has been saved after the same batch."""
+        batches = trainer.fit_loop.epoch_loop.batch_progress.total.processed
+        if batches != self._batches_at_save and not trainer.fast_dev_run:
+            self._batches_at_save = batches
+            trainer.save_checkpoint(self.last_path)
 
     def on_fit_end(self, trainer, pl_module) -> None:
         """Log the settings with the best BLEU, to compare runs."""
@@ -149,13 +159,9 @@ class SaveCheckpoints(Checkpoint):
         return {"best_score": self.best_score}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Keep the best score if this folder has best.ckpt; a new folder needs its own."""
+        if not self.same_run or state_dict["best_score"] is None:
+            return
         if self.best_path.is_file():
             self.best_score = state_dict["best_score"]
-
-
-def _save(trainer, path: Path) -> None:
-    """Save a checkpoint so that `path` never holds an incomplete file."""
-    partial = path.with_suffix(".partial")
-    trainer.save_checkpoint(partial)
-    partial.replace(path)
+        else:
+            logger.warning(f"{self.best_path} is missing: the next validation writes a new one")

@@ -26,6 +26,7 @@ from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
 from translate.training.callbacks import EarlyStoppingAboveZero, ProgressBar, SaveCheckpoints, Speed
+from translate.training.checkpoint_io import AtomicCheckpointIO
 from translate.training.config_errors import explain, section_names
 from translate.training.data import TranslationData, read_files
 from translate.training.logger import RunLogger
@@ -145,10 +146,11 @@ class TranslationCLI(LightningCLI):
         if folder is None:
             name = config.name or (Path(config.config[-1]).stem if config.config else "run")
             folder = RunFolder.new(config.runs, name)
-        checkpoints = SaveCheckpoints(folder.checkpoints)
+        checkpoints = SaveCheckpoints(folder.checkpoints, same_run=folder.resumed)
         resumed_after = resumed.updates if resumed else None
         run_logger = RunLogger(folder, lambda: self.trainer.global_step, resumed_after)
         trainer = self.trainer = self.make_trainer(run_logger, checkpoints)
+        trainer.strategy.checkpoint_io = AtomicCheckpointIO()
         check_trainer(trainer)
         if not trainer.fast_dev_run:
             folder.check_writable()
