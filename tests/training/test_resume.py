@@ -31,14 +31,15 @@ def keep_after(watcher, folder, updates):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "updates"),
-    [("adamw", (1, 4, 6, 8, 11)), ("muon", (6,))],  # in the middle and at the end of epochs
+    ("optimizer", "workers", "updates"),
+    [("adamw", 0, (1, 4, 6, 8, 11)), ("muon", 1, (6,))],  # in the middle and at the end of epochs
 )
 def test_any_stop_goes_on_with_the_same_batches_rates_weights_and_curve(
-    run, settings, watcher, tmp_path, optimizer, updates
-):  # T14 T15
+    run, settings, watcher, tmp_path, optimizer, workers, updates
+):  # T14 T15 F03
     settings["trainer"]["max_epochs"] = 3
-    settings["model"]["optimizer"] = optimizer
+    settings["model"] |= {"optimizer": optimizer, "dropout": 0.1}
+    settings["data"]["num_workers"] = workers
     keep_after(watcher, tmp_path, updates)
     every = ("--trainer.val_check_interval", 1)
     straight, batches, rates = train(run, watcher, settings, *every)
@@ -57,6 +58,32 @@ def test_any_stop_goes_on_with_the_same_batches_rates_weights_and_curve(
         assert later_rates == rates[update:]
         assert resumed.curve("train/loss") == curve[update:]
         assert torch.equal(resumed.weights(), weights)
+
+
+def test_a_stop_between_the_batches_of_one_update_keeps_their_gradients(
+    run, settings, watcher, tmp_path
+):  # F03
+    settings["trainer"] |= {"max_epochs": 2, "accumulate_grad_batches": 3, "val_check_interval": 1}
+    settings["model"]["dropout"] = 0.1
+    source = tmp_path / "runs" / "my" / "version_0" / "checkpoints" / "last.ckpt"
+
+    def keep():
+        if source.exists():
+            shutil.copy(source, tmp_path / f"{len(watcher.batches)}.ckpt")
+
+    watcher.at = dict.fromkeys(range(5), keep)
+    straight, batches, _ = train(run, watcher, settings)
+    watcher.at.clear()
+    assert len(batches) == 8
+    groups = [3, 1, 3, 1]  # batches per update; the last update of an epoch takes what is left
+    boundaries = {sum(groups[:count]) for count in range(5)}
+    for stop in range(1, 8):
+        path = tmp_path / f"{stop}.ckpt"
+        stored = torch.load(path, weights_only=True)["training"]
+        assert ("unfinished" in stored) == (stop not in boundaries)
+        resumed, later, _ = train(run, watcher, settings, "--ckpt_path", path)
+        assert later == batches[stop:]
+        assert torch.equal(resumed.weights(), straight.weights())
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,7 @@ class TranslationCLI(LightningCLI):
             logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
         self.datamodule.challenge_files()  # a wrong folder is refused now, not by `test`
         self.datamodule.setup("fit")
+        self.model.build(self.datamodule.trained_tokenizer)
         check_trainer(trainer, len(self.datamodule.train_sampler))
         if not trainer.fast_dev_run:
             config.name = folder.path.parent.name  # config.yaml may have another name

@@ -87,6 +87,7 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
+        self.seed = torch.initial_seed()  # of the run: read once, as training seeds every batch
         self.trained_tokenizer: Tokenizer  # a checkpoint's is set before `setup`
         self.batches_done = 0  # batches that a resumed run skips in its first epoch
         self.train_sampler: TokenBatchSampler
@@ -169,13 +170,12 @@ class TranslationData(lightning.LightningDataModule):
         if self.files["valid"] is not None:
             return {"train": pairs}
         missing = [name for name, files in self.files.items() if files is None]
-        seed = torch.initial_seed()
-        parts = split_corpus(pairs, missing, self.held_out, seed=seed)
+        parts = split_corpus(pairs, missing, self.held_out, seed=self.seed)
         for name in missing:
             if count := len(parts.get(name, [])):
                 logger.info(
                     f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
-                    f"data.train (seed {seed})"
+                    f"data.train (seed {self.seed})"
                 )
         return parts
 
@@ -183,8 +183,7 @@ class TranslationData(lightning.LightningDataModule):
         if self.tokenizer is not None:
             return Tokenizer.load(self.tokenizer)
         texts = (side for pair in train for side in pair)
-        seed = torch.initial_seed()
-        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=seed)
+        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=self.seed)
         for note in notes:
             logger.info(note)
         return tokenizer
@@ -221,8 +220,10 @@ class TranslationData(lightning.LightningDataModule):
         return self._loader(self.valid_examples, self._sampler(self.valid_examples, shuffle=False))
 
     def _sampler(self, examples: list[Example], *, shuffle: bool) -> TokenBatchSampler:
-        lengths, seed = [example.lengths for example in examples], torch.initial_seed()
-        return TokenBatchSampler(lengths, max_tokens=self.batch_tokens, seed=seed, shuffle=shuffle)
+        lengths = [example.lengths for example in examples]
+        return TokenBatchSampler(
+            lengths, max_tokens=self.batch_tokens, seed=self.seed, shuffle=shuffle
+        )
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         return DataLoader(

@@ -48,16 +48,17 @@ class Monitor(Callback):
         # Not in on_fit_start: counting the updates there would draw batches before resuming.
         updates = trainer.estimated_stepping_batches
         self._health = Health(len(pl_module.tokenizer), pl_module.hparams.warmup_steps, updates)
+        self._losses = self._resumed_state.pop("losses_since_validation", [])
         self._health.load_state_dict(self._resumed_state)
         if self.sentences and (writer := tensorboard_writer(trainer)):
             writer.add_custom_scalars(CHARTS)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the history: a resumed run repeats no warnings and keeps its best values."""
-        return self._health.state_dict()
+        return {**self._health.state_dict(), "losses_since_validation": self._losses[:]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._resumed_state = state_dict
+        self._resumed_state = dict(state_dict)
 
     def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
         """Measure gradients. They are still sums here: the module divides them afterwards."""
