@@ -188,7 +188,12 @@ class Watcher(Callback):
         self.training: list[bool] = []
         self.at: dict[int, Callable[[], None]] = {}
 
+    def weights(self) -> torch.Tensor:
+        """All weights of the model in training in one vector."""
+        return torch.cat([tensor.flatten().clone() for tensor in self.module.state_dict().values()])
+
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        self.module = pl_module
         self.training.append(pl_module.training and pl_module.model.training)
         if action := self.at.get(trainer.global_step):
             action()

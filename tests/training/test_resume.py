@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -227,6 +228,139 @@ def test_a_moved_checkpoint_goes_on_in_a_new_folder(run, settings, finished, tmp
     assert outcome.folder == tmp_path / "runs" / "my" / "version_0"
     assert outcome.steps("train/loss") == [9, 10, 11, 12]
     assert "checkpoints/best.ckpt" in outcome.files  # the best one so far may be gone
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def move(folder: Path, to: Path) -> Path:
+    return folder.rename(to)
+
+
+def link(folder: Path, to: Path) -> Path:
+    to.symlink_to(folder)
+    return to
+
+
+@pytest.mark.parametrize("transport", [move, shutil.copytree, link])
+def test_a_run_goes_on_wherever_its_folder_is_and_keeps_its_best(
+    run, settings, monkeypatch, tmp_path, transport
+):  # N02
+    scripted(monkeypatch, 99.0, 0.5)
+    first = run("fit", settings)
+    folder = transport(first.folder, tmp_path / "good model")
+    best = (folder / "checkpoints" / "best.ckpt").read_bytes()
+    config = folder / "config.yaml"  # names the old place
+    args = ("--trainer.max_epochs", 2, "--ckpt_path", folder / "checkpoints" / "last.ckpt")
+    outcome = run("fit", config, *args)
+    assert outcome.code == 0, outcome.err
+    assert (folder / "checkpoints" / "best.ckpt").read_bytes() == best
+    assert json.loads((folder / "result.json").read_text())["best_bleu"] == 99.0
+    assert (folder / "config_resumed_1.yaml").is_file()
+    assert len(list(tmp_path.glob("runs/my/version_*"))) == (0 if transport is move else 1)
+    assert "best validation BLEU 99.00" in outcome.out
+
+
+def test_a_missing_best_checkpoint_is_said_and_written_anew(run, settings, monkeypatch):  # N02
+    scripted(monkeypatch, 50.0, 40.0)
+    first = run("fit", settings)
+    (first.folder / "checkpoints" / "best.ckpt").unlink()
+    resumed = run("fit", settings, "--trainer.max_epochs", 2, "--ckpt_path", first.folder)
+    assert "best.ckpt is missing: the next validation writes a new one" in resumed.err
+    assert resumed.out.startswith("best validation BLEU 40.00")
+
+
+def test_the_checkpoint_of_another_run_does_not_make_a_folder_its_own(
+    run, settings, finished, tmp_path
+):  # N02 F01
+    first = run("fit", settings)
+    stranger = first.folder / "checkpoints" / "stranger.ckpt"
+    shutil.copy(finished.folder / "checkpoints" / "last.ckpt", stranger)
+    folder, before = first.folder, snapshot(first.folder)
+    resumed = run("fit", settings, "--trainer.max_epochs", 3, "--ckpt_path", stranger)
+    assert resumed.folder.name == "version_1"
+    assert resumed.steps("train/loss") == [9, 10, 11, 12]
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("other", ["name", "runs", "corpus"])
+def test_another_name_folder_or_corpus_is_a_new_run_from_those_weights(
+    run, settings, watcher, tmp_path, other
+):  # F01 N40
+    settings["trainer"]["max_epochs"] = 2
+    first, _, rates = train(run, watcher, settings)
+    old, weights, before = first.folder, first.weights(), snapshot(first.folder)
+    args, reason = {
+        "name": (("--name", "new"), "the name 'new' is not the name of that run"),
+        "runs": (("--runs", "elsewhere"), "that run is not in "),
+        "corpus": (("--data.train.tsv", "more.tsv", "--trainer.max_epochs", 3), "other sentence"),
+    }[other]
+    corpus = Path(settings["data"]["train"]["tsv"]).read_bytes()
+    (tmp_path / "more.tsv").write_bytes(corpus + b"A cat\tEine Katze\n")
+    first_weights = []
+    watcher.at[0] = lambda: first_weights.append(watcher.weights())
+    new, batches, new_rates = train(run, watcher, settings, *args, "--ckpt_path", old)
+    assert torch.equal(first_weights[0], weights)
+    assert batches[0][0] == 0
+    assert len(new_rates) == len(rates) or other == "corpus"
+    assert new_rates[0] == rates[0]
+    assert reason in new.err and "new run " in new.err
+    assert snapshot(old) == before
+    ids = [json.loads(path.read_text())["id"] for path in tmp_path.rglob("run.json")]
+    assert len(ids) == len(set(ids)) == 2
+
+
+def test_changed_settings_are_said_before_anything_is_written(run, settings):  # N40
+    first = run("fit", settings)
+    changed = ("--model.dropout", 0.2, "--trainer.max_epochs", 2, "--early_stopping.patience", 3)
+    resumed = run("fit", settings, *changed, "--ckpt_path", first.folder)
+    said = "settings changed since the checkpoint: "
+    line = next(line for line in resumed.err.splitlines() if line.startswith(said))
+    assert set(line.removeprefix(said).split(", ")) == {
+        "model.dropout 0.0 -> 0.2",
+        "trainer.max_epochs 1 -> 2",
+        "early_stopping.patience 10 -> 3",
+    }
+    assert resumed.checkpoint()["translate"]["config"]["dropout"] == 0.2
+    again = run("fit", settings, *changed, "--trainer.max_epochs", 3, "--ckpt_path", first.folder)
+    assert "settings changed since the checkpoint: trainer.max_epochs 2 -> 3\n" in again.err
+
+
+@pytest.mark.parametrize("stop", [2, 4])  # inside and at the end of the first epoch
+def test_other_batches_start_the_unfinished_epoch_again(
+    run, settings, watcher, tmp_path, stop
+):  # N40
+    settings["trainer"] |= {"max_epochs": 2, "val_check_interval": 1}
+    keep_after(watcher, tmp_path, [stop])
+    train(run, watcher, settings)
+    watcher.at.clear()
+    args = ("--data.batch_tokens", 80, "--ckpt_path", tmp_path / f"{stop}.ckpt")
+    resumed, batches, _ = train(run, watcher, settings, *args)
+    assert ("epoch 1 starts again" in resumed.err) == (stop == 2)
+    for epoch in (0, 1) if stop == 2 else (1,):
+        seen = [source for number, batch in batches if number == epoch for source in batch]
+        assert len(seen) == len(set(seen)) == 30
+    assert {number for number, _ in batches} == ({0, 1} if stop == 2 else {1})
+
+
+def test_a_run_records_what_made_it(run, settings, finished, tmp_path):
+    record = json.loads((finished.folder / "run.json").read_text())
+    stored = finished.checkpoint()["training"]
+    assert stored.items() >= record.items()
+    assert record["seed"] == 1
+    assert record["environment"].keys() >= {"python", "torch", "threads", "processor", "precision"}
+    assert record["sha256"].keys() == {"train", "valid", "tokenizer"}
+    assert record["sha256"]["tokenizer"] == finished.checkpoint()["translate"]["tokenizer_sha256"]
+    path = tmp_path / "threads.ckpt"
+    checkpoint = finished.checkpoint()
+    checkpoint["training"]["environment"]["threads"] += 1
+    torch.save(checkpoint, path)
+    resumed = run("fit", settings, "--trainer.max_epochs", 3, "--ckpt_path", path)
+    threads = record["environment"]["threads"]
+    assert (
+        f"by rounding from those of an uninterrupted run: threads {threads + 1} ->" in resumed.err
+    )
 
 
 def test_another_optimizer_is_refused(run, settings, finished):

@@ -109,6 +109,15 @@ class EarlyStoppingAboveZero(EarlyStopping):
         options["check_on_train_epoch_end"] = check_on_train_epoch_end
         super().__init__(monitor, mode=mode, patience=patience, **options)
 
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the history, but not the patience: a resumed run may have another one."""
+        super().load_state_dict({**state_dict, "patience": self.patience})
+
+    def on_fit_start(self, trainer, pl_module) -> None:
+        """Train no more if the run had stopped early and was interrupted before its result."""
+        if 0 < self.wait_count >= self.patience:
+            trainer.should_stop = True
+
     def on_validation_end(self, trainer, pl_module) -> None:
         bleu = trainer.callback_metrics.get("val/bleu", self.STARTED)
         if self.monitor != "val/bleu" or max(bleu, self.best_score) >= self.STARTED:

@@ -21,6 +21,7 @@ from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Example, TokenBatchSampler, collate, encode_pairs
+from translate.training.run_record import fingerprint
 from translate.training.settings import out_of_range
 
 Sources = ParallelFiles | list[ParallelFiles]
@@ -94,6 +95,7 @@ class TranslationData(lightning.LightningDataModule):
         self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
         self.valid_pairs: list[Pair] = []
+        self.sha256: dict[str, str] = {}  # of the pairs of "train" and "valid"
 
     def setup(self, stage: str) -> None:
         """Read and split pairs, train the tokenizer, encode; log which pairs are left out."""
@@ -116,6 +118,7 @@ class TranslationData(lightning.LightningDataModule):
                     f"data.batch_tokens {self.batch_tokens} is so small that every batch holds a "
                     "single pair; raise it"
                 )
+        self.sha256 = {name: fingerprint(pairs[name]) for name in ("train", "valid")}
         source = corpora.get("valid", corpora["train"])
         self.valid_pairs, self.valid_examples = self._encode("valid", pairs["valid"], source)
         if stage == "fit":

@@ -2,7 +2,8 @@
 
 Lightning runs the parts of an update in this order:
 
-    training_step             random generators seeded; sum of the loss over the real target tokens, and their number
+    training_step             random generators seeded by the number of the batch;
+                              sum of the loss over the real target tokens, and their number
     (Lightning: backward)     gradients of this sum, added to the gradients of earlier batches
     on_before_optimizer_step  gradients divided by the number of tokens; learning rate
     (Lightning: clipping)     trainer.gradient_clip_val
@@ -32,7 +33,7 @@ from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Batch
 from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import build_optimizer
-from translate.training.resume import rewind_loops
+from translate.training.resume import restart_epoch, rewind_loops
 from translate.training.schedule import learning_rate
 from translate.training.settings import out_of_range
 
@@ -83,7 +84,8 @@ class TranslationModule(lightning.LightningModule):
         self.tokenizer: Tokenizer
         self.model: Transformer
         self.tokens_in_update = 0  # real target tokens since the last update
-        self.run: dict[str, Any] = {}  # what a checkpoint says of its run
+        self.run_record: dict[str, Any] = {}  # what a checkpoint says about its run
+        self.restarts_epoch = False  # whether a resumed run starts its unfinished epoch again
         self._unfinished: dict[str, Any] = {}  # the group of batches in which a run was stopped
 
     def build(self, tokenizer: Tokenizer) -> None:
@@ -211,7 +213,7 @@ class TranslationModule(lightning.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         progress = rewind_loops(checkpoint["loops"])
-        checkpoint["training"] = {**self.run, **progress}
+        checkpoint["training"] = {**self.run_record, **progress}
         if self.tokens_in_update:  # a validation between the batches of one update
             gradients = {
                 name: parameter.grad
@@ -223,6 +225,8 @@ class TranslationModule(lightning.LightningModule):
         checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        if self.restarts_epoch:
+            restart_epoch(checkpoint)
         self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]
         self._unfinished = checkpoint["training"].get("unfinished", {})
 
