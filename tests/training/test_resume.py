@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,6 +89,189 @@ def test_a_stop_between_the_batches_of_one_update_keeps_their_gradients(
         resumed, later, _ = train(run, watcher, settings, "--ckpt_path", path)
         assert later == batches[stop:]
         assert torch.equal(resumed.weights(), straight.weights())
+
+
+def send(number: signal.Signals) -> Callable[[], None]:
+    return lambda: os.kill(os.getpid(), number)
+
+
+def resume_as_told(run, watcher, outcome):
+    """Run the command that the last line of a stopped run names; return (batches, rates)."""
+    line = outcome.err.splitlines()[-1]
+    assert line.startswith("interrupted; to resume: translate fit ")
+    watcher.at.clear()
+    watcher.batches.clear()
+    watcher.rates.clear()
+    _, name, *args = shlex.split(line.partition("to resume: ")[2])
+    resumed = run(name, None, *args)
+    assert resumed.code == 0, resumed.err
+    return resumed, list(watcher.batches), list(watcher.rates)
+
+
+@pytest.mark.parametrize(
+    ("when", "number", "changes"),
+    [
+        (1, signal.SIGINT, {}),
+        (1, signal.SIGTERM, {"optimizer": "muon", "num_workers": 1}),
+        (2, signal.SIGINT, {"log_every_n_steps": 2}),  # before the last batch of the epoch
+        (3, signal.SIGTERM, {}),  # in the last batch
+        (3, signal.SIGINT, {"limit_val_batches": 0}),
+        ("validation 4", signal.SIGINT, {}),
+        ("validation 2", signal.SIGTERM, {"val_check_interval": 2, "log_every_n_steps": 3}),
+        (1, signal.SIGTERM, {"accumulate_grad_batches": 3, "val_check_interval": 1}),
+        (5, signal.SIGINT, {"log_every_n_steps": 4, "check_val_every_n_epoch": 2}),
+        (6, signal.SIGTERM, {"check_val_every_n_epoch": None, "val_check_interval": 3}),
+    ],
+    ids=str,
+)
+def test_a_stopped_run_loses_no_update_and_goes_on_exactly(
+    run, settings, watcher, when, number, changes
+):  # F03
+    settings["trainer"]["max_epochs"] = 3
+    settings["model"]["dropout"] = 0.1
+    for name, value in changes.items():
+        section = {"optimizer": "model", "num_workers": "data"}.get(name, "trainer")
+        settings[section][name] = value
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    straight, batches, rates = train(run, watcher, settings)
+    validated = settings["trainer"].get("limit_val_batches") != 0
+    tags = ["train/loss", "train/learning_rate", *(["val/loss", "val/bleu"] if validated else [])]
+    weights, curves = straight.weights(), [straight.curve(tag) for tag in tags]
+    callbacks = straight.checkpoint()["callbacks"]
+    watcher.batches.clear()
+    watcher.at = {when: send(number)}
+    stopped = run("fit", settings)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert stopped.err.count("stopping after this update; Ctrl-C again stops at once") == 1
+    assert stopped.checkpoint()["training"].get("unfinished") is None
+    assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    before = list(watcher.batches)
+    resumed, after, rates_after = resume_as_told(run, watcher, stopped)
+    assert before + after == batches
+    assert rates_after == rates[len(before) :]
+    assert torch.equal(resumed.weights(), weights)
+    assert [resumed.curve(tag) for tag in tags] == curves
+    assert resumed.checkpoint()["callbacks"] == callbacks
+
+
+def test_a_second_ctrl_c_stops_at_once(run, settings, watcher):
+    def twice():
+        send(signal.SIGINT)()
+        send(signal.SIGINT)()
+
+    watcher.at = {5: twice}
+    outcome = run("fit", settings, "--trainer.max_epochs", 3)
+    assert outcome.code == 130
+    assert outcome.checkpoint()["global_step"] == 4
+    assert "interrupted; to resume: " in outcome.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["last epoch", "stopped early"])
+def test_what_was_left_to_do_at_the_end_of_a_run_is_done_when_it_is_resumed(
+    run, settings, watcher, monkeypatch, early
+):  # F04
+    if early:
+        settings["trainer"]["max_epochs"] = 9
+        settings["early_stopping"] = {"patience": 1}
+        scripted(monkeypatch, *[50.0] * 9)
+    watcher.at = {f"end {8 if early else 4}": send(signal.SIGINT)}
+    stopped = run("fit", settings)
+    assert stopped.code == 130
+    assert "result.json" not in stopped.files
+    resumed, batches, _ = resume_as_told(run, watcher, stopped)
+    assert batches == []
+    assert resumed.out.startswith("best validation BLEU ")
+    assert ("stopped early: 1 validations" in resumed.err) == early
+    assert {"result.json", "projector"} <= set(resumed.files)
+    result = json.loads((resumed.folder / "result.json").read_text())
+    assert (result["epochs"], result["steps"]) == ((2, 8) if early else (1, 4))
+    again = run("fit", settings, "--ckpt_path", resumed.folder)
+    assert again.code == 1
+    assert "nothing left to train" in again.err
+
+
+@pytest.fixture
+def file_size_limit():
+    """Return a function that limits the size of files, as a full disk or a quota does."""
+    resource = pytest.importorskip("resource")  # not on Windows
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "events", "nothing yet"])
+def test_a_full_disk_ends_in_one_line_and_costs_no_checkpoint(
+    run, settings, watcher, file_size_limit, kind
+):  # F02 F11
+    settings["trainer"]["max_epochs"] = 3
+    settings["monitor"] = {"sentences": 0}
+    straight, batches, _ = train(run, watcher, settings)
+    weights = straight.weights()
+    watcher.batches.clear()
+    kept: dict[str, bytes] = {}
+
+    def fill():
+        folder = stopped_folder()
+        kept.update(snapshot(folder / "checkpoints"))
+        events = next(folder.glob("events*")).stat().st_size
+        file_size_limit(events + 20 if kind == "events" else 20_000)
+
+    stopped_folder = lambda: straight.folder  # noqa: E731 (the newest folder)
+    watcher.at = {1 if kind == "nothing yet" else 5: fill}
+    outcome = run("fit", settings)
+    watcher.at = {}
+    *_, line = outcome.err.splitlines()
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Traceback" not in outcome.err
+    assert line.startswith("translate: cannot write ")
+    assert str(outcome.folder) in line
+    assert snapshot(outcome.folder / "checkpoints") == kept
+    assert not list(outcome.folder.rglob(".*"))
+    file_size_limit(-1)
+    if kind == "nothing yet":
+        assert line.endswith("there is no checkpoint yet: start again")
+        return
+    watcher.batches.clear()
+    _, name, *args = shlex.split(line.partition(" resume: ")[2])
+    assert run(name, None, *args).code == 0
+    assert watcher.batches == batches[4:]
+    assert torch.equal(outcome.weights(), weights)
+
+
+def test_what_killed_runs_left_is_removed_when_they_go_on(run, settings):  # F02
+    first = run("fit", settings)
+    left = [first.folder / ".123.partial", first.folder / "checkpoints" / ".9.partial"]
+    for path in left:
+        path.write_bytes(b"half")
+    run("fit", settings, "--trainer.max_epochs", 2, "--ckpt_path", first.folder)
+    assert not any(path.exists() for path in left)
+
+
+@pytest.mark.parametrize("every", [1, 5], ids=["mid-epoch", "every 5 epochs"])
+def test_a_run_out_of_time_says_so_and_goes_on_with_more(run, settings, watcher, every):  # N07
+    settings["trainer"] |= {"max_epochs": 3, "max_time": {"hours": 1}}
+    settings["trainer"]["check_val_every_n_epoch"] = every
+    straight, batches, _ = train(run, watcher, settings)
+    weights = straight.weights()
+    watcher.batches.clear()
+    watcher.at = {5: lambda: watcher.timer.load_state_dict({"time_elapsed": {"train": 3600}})}
+    stopped = run("fit", settings)
+    watcher.at = {}
+    assert stopped.code == 0
+    assert "stopped by trainer.max_time after 6 updates" in stopped.err
+    assert stopped.checkpoint()["global_step"] == 6
+    assert stopped.steps("val/bleu")[-1] == 6
+    result = json.loads((stopped.folder / "result.json").read_text())
+    assert (result["epochs"], result["steps"]) == (1, 6)
+    again = run("fit", settings, "--ckpt_path", stopped.folder)
+    assert again.code == 1
+    assert "1 epochs and 6 updates are done, and max_time of 3600 seconds allow" in again.err
+    assert "raise --trainer.max_time" in again.err
+    more = ("--trainer.max_time", "00:02:00:00", "--ckpt_path", stopped.folder)
+    resumed = run("fit", settings, *more)
+    assert resumed.code == 0, resumed.err
+    assert watcher.batches == batches
+    assert torch.equal(resumed.weights(), weights)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from translate.training.data import TranslationData, read_files
 from translate.training.logger import RunLogger
 from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
-from translate.training.resume import Resumed
+from translate.training.resume import Resumed, seconds_left
 from translate.training.run_folder import RunFolder, results_path
 from translate.training.run_record import comparable, environment
 from translate.training.settings import CommandSettings, TestSettings, check_trainer, out_of_range
@@ -322,6 +322,8 @@ class TranslationCLI(LightningCLI):
         if early is not None and early.wait_count >= early.patience:
             count, metric = early.patience, early.monitor
             logger.info("stopped early: %s validations without a better %s", count, metric)
+        if seconds_left(self.trainer) <= 0:
+            logger.info("stopped by trainer.max_time after %s updates", self.trainer.global_step)
         lines = []
         if isinstance(self.trainer.logger, RunLogger):
             lines.append(folder.tensorboard_command())
@@ -336,7 +338,7 @@ class TranslationCLI(LightningCLI):
                 {
                     "best_bleu": score,
                     "best_checkpoint": None if score is None else str(best),
-                    "epochs": self.trainer.current_epoch,
+                    "epochs": self.model.complete_epochs,
                     "steps": self.trainer.global_step,
                     "seconds": round(seconds, 1),
                 }

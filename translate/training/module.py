@@ -84,6 +84,7 @@ class TranslationModule(lightning.LightningModule):
         self.tokenizer: Tokenizer
         self.model: Transformer
         self.tokens_in_update = 0  # real target tokens since the last update
+        self.complete_epochs = 0  # at the latest checkpoint
         self.run_record: dict[str, Any] = {}  # what a checkpoint says about its run
         self.restarts_epoch = False  # whether a resumed run starts its unfinished epoch again
         self._unfinished: dict[str, Any] = {}  # the group of batches in which a run was stopped
@@ -213,6 +214,7 @@ class TranslationModule(lightning.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         progress = rewind_loops(checkpoint["loops"])
+        self.complete_epochs = progress["epochs"]
         checkpoint["training"] = {**self.run_record, **progress}
         if self.tokens_in_update:  # a validation between the batches of one update
             gradients = {
@@ -227,6 +229,7 @@ class TranslationModule(lightning.LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if self.restarts_epoch:
             restart_epoch(checkpoint)
+        self.complete_epochs = checkpoint["training"]["epochs"]
         self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]
         self._unfinished = checkpoint["training"].get("unfinished", {})
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -110,6 +112,8 @@ class Monitor(Callback):
         writer = tensorboard_writer(trainer)
         if not self.sentences or writer is None:
             return
+        folder = Path(writer.log_dir) / f"{trainer.global_step:05}"
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was interrupted at its end
         count = min(_PROJECTED, len(pl_module.tokenizer))
         vectors = pl_module.model.embedding.weight[:count].detach().cpu()
         names = [pl_module.tokenizer.piece(index) for index in range(count)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -137,11 +138,10 @@ class Resumed:
             for name in done
             if -1 < limits[name] <= done[name]
         }
-        timer = next((each for each in trainer.callbacks if isinstance(each, Timer)), None)
-        if timer and (seconds := timer.time_remaining()) is not None:
-            state = self.callbacks.get(timer.state_key, {})
-            if state.get("time_elapsed", {}).get("train", 0) >= seconds:
-                reached["trainer.max_time"] = f"max_time of {seconds:g} seconds"
+        seconds = seconds_left(trainer)  # of the whole run, as training has not started
+        timer = self.callbacks.get("Timer", {"time_elapsed": {"train": 0}})
+        if timer["time_elapsed"]["train"] >= seconds:
+            reached["trainer.max_time"] = f"max_time of {seconds:g} seconds"
         if early := trainer.early_stopping_callback:
             waited = self.callbacks.get(early.state_key, {}).get("wait_count", 0)
             if 0 < waited >= early.patience:
@@ -195,6 +195,13 @@ class Resumed:
         """Return whether `changed` settings give the unfinished epoch other batches."""
         inside = self.training["batches"] > 0 and not self.is_last_batch
         return inside and not _BATCH_SETTINGS.isdisjoint(changed)
+
+
+def seconds_left(trainer: Trainer) -> float:
+    """Return the seconds that trainer.max_time still allows; infinity if it is not set."""
+    timers = [each for each in trainer.callbacks if isinstance(each, Timer)]
+    limits = [left for timer in timers if (left := timer.time_remaining()) is not None]
+    return min(limits, default=math.inf)
 
 
 def _last_checkpoint(given: Path) -> Path:

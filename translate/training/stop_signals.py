@@ -56,6 +56,7 @@ class StopSignals(Callback):
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self._requested and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self._requested = True
-        with contextlib.suppress(RuntimeError):  # the signal came while a message was written
-            logger.info("stopping after this update; Ctrl-C again stops at once")
+        if not self._requested:
+            self._requested = True
+            with contextlib.suppress(RuntimeError):  # the signal came while a message was written
+                logger.info("stopping after this update; Ctrl-C again stops at once")
