@@ -211,12 +211,11 @@ def test_a_full_disk_ends_in_one_line_and_costs_no_checkpoint(
     kept: dict[str, bytes] = {}
 
     def fill():
-        folder = stopped_folder()
+        folder = straight.folder  # the newest one
         kept.update(snapshot(folder / "checkpoints"))
         events = next(folder.glob("events*")).stat().st_size
         file_size_limit(events + 20 if kind == "events" else 20_000)
 
-    stopped_folder = lambda: straight.folder  # noqa: E731 (the newest folder)
     watcher.at = {1 if kind == "nothing yet" else 5: fill}
     outcome = run("fit", settings)
     watcher.at = {}
@@ -247,12 +246,19 @@ def test_what_killed_runs_left_is_removed_when_they_go_on(run, settings):  # F02
     assert not any(path.exists() for path in left)
 
 
-@pytest.mark.parametrize("every", [1, 5], ids=["mid-epoch", "every 5 epochs"])
+def early_stopping(outcome) -> dict:
+    states = outcome.checkpoint()["callbacks"]
+    return next(state for key, state in states.items() if key.startswith("EarlyStopping"))
+
+
+@pytest.mark.parametrize("every", [1, 2], ids=["mid-epoch", "every second epoch"])
 def test_a_run_out_of_time_says_so_and_goes_on_with_more(run, settings, watcher, every):  # N07
     settings["trainer"] |= {"max_epochs": 3, "max_time": {"hours": 1}}
-    settings["trainer"]["check_val_every_n_epoch"] = every
+    settings["trainer"] |= {"check_val_every_n_epoch": every, "log_every_n_steps": 4}
+    settings["model"]["dropout"] = 0.1
     straight, batches, _ = train(run, watcher, settings)
-    weights = straight.weights()
+    weights, losses = straight.weights(), straight.curve("train/loss")
+    waited = early_stopping(straight)
     watcher.batches.clear()
     watcher.at = {5: lambda: watcher.timer.load_state_dict({"time_elapsed": {"train": 3600}})}
     stopped = run("fit", settings)
@@ -272,6 +278,9 @@ def test_a_run_out_of_time_says_so_and_goes_on_with_more(run, settings, watcher,
     assert resumed.code == 0, resumed.err
     assert watcher.batches == batches
     assert torch.equal(resumed.weights(), weights)
+    curve = resumed.curve("train/loss")
+    assert [point for point in curve if point[0] != 6] == losses  # Lightning logs where it stops
+    assert early_stopping(resumed) == waited
 
 
 @pytest.mark.parametrize(
@@ -454,7 +463,7 @@ def test_a_missing_best_checkpoint_is_said_and_written_anew(run, settings, monke
     first = run("fit", settings)
     (first.folder / "checkpoints" / "best.ckpt").unlink()
     resumed = run("fit", settings, "--trainer.max_epochs", 2, "--ckpt_path", first.folder)
-    assert "best.ckpt is missing: the next validation writes a new one" in resumed.err
+    assert "best.ckpt is missing or damaged: the next validation writes a new one" in resumed.err
     assert resumed.out.startswith("best validation BLEU 40.00")
 
 

@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, TQDMProgressBar
 
 from translate.training.logger import tensorboard_writer
+from translate.training.resume import validation_follows
 from translate.training.settings import out_of_range
 
 logger = logging.getLogger(__name__)
@@ -139,6 +141,14 @@ class SaveCheckpoints(Checkpoint):
         self.best_score: float | None = None  # BLEU
         self._batches_at_save = -1
 
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
+        """Save before the extra validation of a run that stops, such as at trainer.max_time.
+
+        When such a run is resumed, early stopping must not have counted that validation.
+        """
+        if trainer.should_stop and not validation_follows(trainer):
+            self.save_last(trainer)
+
     def on_validation_end(self, trainer, pl_module) -> None:
         if trainer.sanity_checking or trainer.fast_dev_run:
             return
@@ -168,9 +178,14 @@ class SaveCheckpoints(Checkpoint):
         return {"best_score": self.best_score}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the best score; best.ckpt may be newer than the checkpoint that is resumed."""
         if not self.same_run or state_dict["best_score"] is None:
             return
-        if self.best_path.is_file():
-            self.best_score = state_dict["best_score"]
-        else:
-            logger.warning(f"{self.best_path} is missing: the next validation writes a new one")
+        try:
+            best = torch.load(self.best_path, map_location="cpu", weights_only=True, mmap=True)
+            stored = best["callbacks"][self.state_key]["best_score"]
+            self.best_score = max(state_dict["best_score"], stored)
+        except Exception:  # a damaged file makes torch and pickle raise nearly anything
+            logger.warning(
+                f"{self.best_path} is missing or damaged: the next validation writes a new one"
+            )

@@ -33,7 +33,7 @@ from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Batch
 from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import build_optimizer
-from translate.training.resume import restart_epoch, rewind_loops
+from translate.training.resume import restart_epoch, rewind_loops, validation_follows
 from translate.training.schedule import learning_rate
 from translate.training.settings import out_of_range
 
@@ -183,8 +183,14 @@ class TranslationModule(lightning.LightningModule):
 
     def on_train_batch_end(self, outputs: object, batch: Batch, batch_idx: int) -> None:
         # With `should_stop`, Lightning also validates and saves a run that ends inside an epoch.
-        if self.global_step == self.trainer.max_steps:
-            self.trainer.should_stop = True
+        trainer = self.trainer
+        if self.global_step == trainer.max_steps:
+            trainer.should_stop = True
+        trained_enough = trainer.current_epoch >= (
+            trainer.min_epochs or 0
+        ) and self.global_step >= (trainer.min_steps or 0)
+        if trainer.should_stop and trained_enough:
+            trainer.check_val_every_n_epoch = 1  # the last epoch is validated, whichever it is
 
     def _require_finite(self, name: str, value: float) -> None:
         """Stop before NaN weights, which never recover, replace a good checkpoint."""
@@ -213,7 +219,9 @@ class TranslationModule(lightning.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
-        progress = rewind_loops(checkpoint["loops"])
+        validated = not self.tokens_in_update and validation_follows(self.trainer)
+        updates = self.global_step - validated
+        progress = rewind_loops(checkpoint["loops"], logged_updates=updates)
         self.complete_epochs = progress["epochs"]
         checkpoint["training"] = {**self.run_record, **progress}
         if self.tokens_in_update:  # a validation between the batches of one update

@@ -25,7 +25,19 @@ _BATCH_SETTINGS = {
 }
 
 
-def rewind_loops(loops: dict[str, Any]) -> dict[str, int]:
+def validation_follows(trainer: Trainer) -> bool:
+    """Return whether the settings plan a validation after the batches done so far."""
+    every = trainer.check_val_every_n_epoch  # None: batches are counted across epochs
+    if not trainer.enable_validation or trainer.val_check_batch is None:  # None: by the clock
+        return False
+    if every is not None and (trainer.current_epoch + 1) % every:
+        return False
+    progress = trainer.fit_loop.epoch_loop.batch_progress
+    done = (progress.total if every is None else progress.current).processed
+    return done % trainer.val_check_batch == 0
+
+
+def rewind_loops(loops: dict[str, Any], *, logged_updates: int) -> dict[str, int]:
     """Change the loop state in a checkpoint so that Lightning resumes exactly.
 
     The result is the state during a validation: some batches are done, and their epoch has not
@@ -35,10 +47,16 @@ def rewind_loops(loops: dict[str, Any]) -> dict[str, int]:
     `checkpoint["loops"]` is not documented; these are the names in lightning 2.6. If they change,
     the tests in tests/training/test_resume.py fail.
 
+    Args:
+        loops: the state, which is changed.
+        logged_updates: how many updates Lightning has counted for `log_every_n_steps`. It counts an
+            update after the validation that follows it, and when it resumes there.
+
     Returns:
         How many epochs are complete, and how many batches of the latest epoch are done.
     """
     state = loops["fit_loop"]
+    state["epoch_loop.state_dict"]["_batches_that_stepped"] = logged_updates
     progress = state["epoch_loop.batch_progress"]
     if progress["current"]["started"] < progress["current"]["ready"]:
         progress["is_last_batch"] = False  # it described the batch that is about to start
