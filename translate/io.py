@@ -10,7 +10,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from translate.errors import UserError
+from translate.errors import UserError, WriteError
 
 _CHUNK = 1 << 16  # bytes; the capacity of a pipe on Linux
 
@@ -107,14 +107,17 @@ def _unwritable(path: Path, error: Exception) -> UserError:
     return UserError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it has either the whole new content or the old one.
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
+    """Write a file so that it has either the whole new content or the old one, at any moment.
+
+    The content is written to a partial file in the same folder, because a file can be renamed at
+    once only within one file system. `fsync` puts the content on the disk before its new name.
 
     A symbolic link stays a link: its target is replaced. A device or a named pipe is not replaced:
     the content is written to it.
 
     Raises:
-        UserError: the file cannot be written.
+        WriteError: the file cannot be written; the old content is still there.
     """
     try:
         if path.exists() and not path.is_file():  # /dev/null must not be replaced by a file
@@ -123,9 +126,25 @@ def write_atomically(path: Path, content: bytes) -> None:
         path = path.resolve()
         partial = path.with_name(f".{os.getpid()}.partial")  # short, however long the name is
         try:
-            partial.write_bytes(content)
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+        raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
+    with contextlib.suppress(OSError):  # Windows and some network disks cannot do this
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def remove_partial_files(folder: Path) -> None:
+    """Remove what killed processes left of files that they were writing with `write_atomically`."""
+    for partial in folder.glob(".*.partial"):
+        with contextlib.suppress(OSError):
+            partial.unlink()

@@ -283,6 +283,7 @@ def refusal(folder: Path, files: dict[str, Any]) -> str:
     return ""
 
 
+# N04
 @pytest.mark.parametrize("name", CASES)
 def test_a_broken_file_is_named_with_kind_and_line(tmp_path, name):
     case = CASES[name]

@@ -19,6 +19,7 @@ import pytest
 import torch
 import yaml
 from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import Timer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from translate.cli import main
@@ -196,14 +197,26 @@ class Watcher(Callback):
         self.rates: list[float] = []
         self.gradients: list[torch.Tensor] = []
         self.training: list[bool] = []
-        self.at: dict[int, Callable[[], None]] = {}
+        self.at: dict[int | str, Callable[[], None]] = {}  # 3, "validation 3", "end 3"
+
+    def weights(self) -> torch.Tensor:
+        """All weights of the model in training in one vector."""
+        return torch.cat([tensor.flatten().clone() for tensor in self.module.state_dict().values()])
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        self.module = pl_module
+        self.timer = next((each for each in trainer.callbacks if isinstance(each, Timer)), None)
         self.training.append(pl_module.training and pl_module.model.training)
         if action := self.at.get(trainer.global_step):
             action()
         sources = [tuple(filter(None, row)) for row in batch.src.tolist()]  # without padding
         self.batches.append((trainer.current_epoch, sources))
+
+    def on_validation_start(self, trainer, pl_module) -> None:
+        self.at.get(f"validation {trainer.global_step}", lambda: None)()
+
+    def on_fit_end(self, trainer, pl_module) -> None:
+        self.at.get(f"end {trainer.global_step}", lambda: None)()
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         self.rates.append(trainer.optimizers[0].param_groups[0]["lr"])

@@ -111,6 +111,7 @@ REFUSED = [
 ]
 
 
+# N06 N12 N14 N26 N28 N36
 @pytest.mark.parametrize(("trainer", "part"), REFUSED, ids=str)
 def test_a_setting_that_cannot_be_followed_is_refused_at_the_start(run, settings, trainer, part):
     outcome = fit(run, settings, trainer)
@@ -200,6 +201,7 @@ def test_a_setting_beside_the_update_does_not_change_the_weights(run, settings, 
     assert torch.equal(outcome.weights(), finished.weights())
 
 
+# N14
 @pytest.mark.parametrize(
     "trainer",
     [
@@ -222,6 +224,7 @@ def test_a_setting_of_the_update_changes_the_weights_and_they_translate(
     assert Translator.load(outcome.folder).translate(["The cat"])
 
 
+# N26
 @pytest.mark.parametrize(("limit", "updates"), [(1, 1), (1.0, 4), (3, 3), (0.5, 2)])
 def test_one_batch_is_not_all_batches(run, settings, limit, updates):
     for name in ("my.yaml", "command line"):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import re
 import signal
 import sys
+import threading
 import time
+import uuid
 from argparse import ArgumentError
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from jsonargparse import Namespace
 from lightning import Trainer
 from lightning.pytorch.callbacks import ProgressBar as LightningBar
@@ -25,7 +29,7 @@ from translate.decoding.checkpoint import TrainedModel
 from translate.decoding.find_model import load_model
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
-from translate.errors import UsageError
+from translate.errors import UsageError, WriteError
 from translate.evaluation.report import report, report_challenges
 from translate.text.corpus import Pair
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
@@ -36,22 +40,28 @@ from translate.training.callbacks import (
     SaveCheckpoints,
     Speed,
 )
+from translate.training.checkpoint_io import AtomicCheckpointIO
 from translate.training.config_errors import explain, section_names
 from translate.training.data import TranslationData, read_files
 from translate.training.logger import RunLogger
 from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
-from translate.training.resume import Resumed
+from translate.training.resume import Resumed, seconds_left
 from translate.training.run_folder import RunFolder, results_path
+from translate.training.run_record import comparable, environment
 from translate.training.run_split import check_split, use_split
 from translate.training.settings import CommandSettings, TestSettings, out_of_range
 from translate.training.silence import silence_lightning
+from translate.training.stop_signals import StoppedBySignal, StopSignals
 from translate.training.trainer_checks import BatchLimitTrainer, check_options, check_trainer
 from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
 
 MAX_SEED = 2**32 - 1  # Lightning seeds NumPy too, which takes 32 bits
+
+# A full disk, a quota, a limit on the size of files, a disk that became read-only, a broken disk.
+DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 # Callbacks with a section of settings.
 CALLBACKS = {
@@ -120,8 +130,6 @@ class TranslationCLI(LightningCLI):
         for name, callback in CALLBACKS.items():
             parser.add_lightning_class_args(callback, name)
         parser.link_arguments("model.max_length", "data.max_length")
-        # An absolute path, so that a printed config works in every folder.
-        parser.set_defaults({"runs": Path("runs").absolute()})
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse the command line and its config files."""
@@ -147,50 +155,120 @@ class TranslationCLI(LightningCLI):
     def fit(self) -> list[str]:
         """Train the model; check settings and data before creating the run folder.
 
+        With --ckpt_path, the run of the checkpoint goes on. Another name, folder or corpus gives a
+        new run, which starts from the weights of the checkpoint.
+
         Raises:
-            UserError: the data is bad, or training diverges.
-            KeyboardInterrupt: after Ctrl-C; the log says how to resume.
+            UserError: the data is bad, training diverges, or a file cannot be written.
+            KeyboardInterrupt: after Ctrl-C or SIGTERM; the log says how to resume.
         """
-        config, resumed, folder = self.config, None, None
-        if config.ckpt_path:
-            resumed = Resumed.read(Path(config.ckpt_path))
-            folder = RunFolder.of_checkpoint(resumed.path)
-        if folder is None:
-            name = config.name or (Path(config.config[-1]).stem if config.config else "run")
-            folder = RunFolder.new(config.runs, name)
-        checkpoints = SaveCheckpoints(folder.checkpoints)
-        resumed_after = resumed.updates if resumed else None
-        run_logger = RunLogger(folder, lambda: self.trainer.global_step, resumed_after)
-        trainer = self.trainer = self.make_trainer(run_logger, checkpoints)
-        check_trainer(trainer)
-        if not trainer.fast_dev_run:
+        config, data = self.config, self.datamodule
+        resumed = Resumed.read(Path(config.ckpt_path)) if config.ckpt_path else None
+        folder = resumed.folder() if resumed else None
+        new_run = folder.other_place(config.name, config.runs) if folder else ""  # the reason
+        if folder is None or new_run:
+            folder = self._new_folder()
+        checkpoints = self._prepare(folder, resumed)
+        check_trainer(self.trainer)
+        if not self.trainer.fast_dev_run:
             folder.check_writable()
         if resumed:
-            resumed.check(self.model.hparams, trainer)
-            self.datamodule.trained_tokenizer = resumed.trained.tokenizer
-            config.ckpt_path = str(resumed.path.absolute())
-            logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
-        self.datamodule.challenge_files()  # a wrong folder is refused now, not by `test`
-        self.datamodule.setup("fit")
-        batches = len(self.datamodule.train_sampler), len(self.datamodule.val_dataloader())
-        check_trainer(trainer, *batches)
-        self.model.build(self.datamodule.trained_tokenizer)
-        if not trainer.fast_dev_run:
+            resumed.check_model(self.model.hparams)
+            if not new_run and (folder.is_finished or not folder.resumed):
+                resumed.check_limits(self.trainer)
+            data.trained_tokenizer = resumed.trained.tokenizer
+        data.challenge_files()  # a wrong folder is refused now, not by `test`
+        data.setup("fit")
+        if resumed and not new_run and (new_run := resumed.other_data(data.sha256)):
+            folder = self._new_folder()
+            checkpoints = self._prepare(folder, resumed)
+        check_trainer(self.trainer, len(data.train_sampler), len(data.val_dataloader()))
+        self.model.build(data.trained_tokenizer)
+        self.model.run_record = self._record(folder)
+        start = self._start(resumed, new_run, folder) if resumed else None
+        if not self.trainer.fast_dev_run:
             config.name = folder.path.parent.name  # config.yaml may have another name
-            folder.save_config(self.parser.dump(config, skip_unset=False))
+            config.runs = folder.path.parent.parent.absolute()
+            text = self.parser.dump(config, skip_unset=False)
+            folder.save_config(text, self.model.run_record)
         started = time.monotonic()
         try:
             with _lightning():
-                trainer.fit(self.model, self.datamodule, ckpt_path=config.ckpt_path)
-        except KeyboardInterrupt:
+                self.trainer.fit(self.model, data, ckpt_path=start)
+            if self.trainer.fast_dev_run:
+                return []
+            return self._finish(folder, checkpoints, time.monotonic() - started)
+        except (KeyboardInterrupt, StoppedBySignal):
             if checkpoints.last_path.is_file():
                 logger.info("interrupted; to resume: %s", folder.resume_command())
             else:
                 logger.info("interrupted before the first checkpoint: nothing to resume from")
-            raise
-        if trainer.fast_dev_run:
-            return []
-        return self._finish(folder, checkpoints, time.monotonic() - started)
+            raise KeyboardInterrupt from None
+        except (WriteError, OSError) as error:
+            if isinstance(error, OSError):  # of TensorBoard
+                if error.errno not in DISK_FAULTS:
+                    raise
+                error = WriteError(f"cannot write events to {folder.path}: {error.strerror}")
+            resume = "there is no checkpoint yet: start again"
+            if checkpoints.last_path.is_file():
+                resume = f"resume: {folder.resume_command()}"
+            raise WriteError(f"{error}; when files can be written there again, {resume}") from None
+
+    def _new_folder(self) -> RunFolder:
+        config = self.config
+        name = config.name or (Path(config.config[-1]).stem if config.config else "run")
+        return RunFolder.new(config.runs or Path("runs").absolute(), name)
+
+    def _prepare(self, folder: RunFolder, resumed: Resumed | None) -> SaveCheckpoints:
+        """Make the trainer of a run in `folder`; return its callback for checkpoints."""
+        checkpoints = SaveCheckpoints(folder.checkpoints, same_run=folder.resumed)
+        updates = resumed.updates if resumed else None
+        run_logger = RunLogger(folder, lambda: self.trainer.global_step, updates)
+        self.trainer = self.make_trainer(run_logger, checkpoints)
+        self.trainer.strategy.checkpoint_io = AtomicCheckpointIO()
+        self.trainer.callbacks.insert(0, StopSignals(checkpoints))
+        return checkpoints
+
+    def _record(self, folder: RunFolder) -> dict[str, Any]:
+        """Return what run.json and the checkpoints say about the run."""
+        settings = yaml.safe_load(self.parser.dump(self.config, skip_unset=False))
+        sha256 = {**self.datamodule.sha256, "tokenizer": self.model.tokenizer.fingerprint()}
+        device, precision = self.trainer.strategy.root_device, str(self.trainer.precision)
+        return {
+            "id": (folder.run_id if folder.resumed else None) or uuid.uuid4().hex,
+            "seed": self.datamodule.seed,
+            "environment": environment(device, precision),
+            "sha256": sha256,
+            "settings": comparable(settings),
+        }
+
+    def _start(self, resumed: Resumed, new_run: str, folder: RunFolder) -> str | None:
+        """Start from a checkpoint and log what changes; return what Lightning has to restore."""
+        record = self.model.run_record
+        if new_run:
+            logger.info(
+                f"new run {folder.path}: it starts from the weights of {resumed.path}, with a new "
+                f"optimizer and learning rate schedule, because {new_run}"
+            )
+            self.model.model.load_state_dict(resumed.trained.model.state_dict())
+        else:
+            logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
+            self.config.ckpt_path = str(resumed.path.absolute())
+        changed = resumed.changed_settings(record)
+        if changed:
+            changes = ", ".join(f"{name} {change}" for name, change in changed.items())
+            logger.info("settings changed since the checkpoint: %s", changes)
+        if new_run:
+            return None
+        for note in resumed.notes(record):
+            logger.warning(note)
+        if resumed.restarts_epoch(changed):
+            self.model.restarts_epoch = True
+            logger.warning(
+                f"epoch {resumed.training['epochs'] + 1} starts again: the changed settings give "
+                "it other batches"
+            )
+        return self.config.ckpt_path
 
     def validate(self) -> list[str]:
         """Return loss and scores on the validation data, by name; log sample translations."""
@@ -282,6 +360,8 @@ class TranslationCLI(LightningCLI):
         if early is not None and early.wait_count >= early.patience:
             count, metric = early.patience, early.monitor
             logger.info("stopped early: %s validations without a better %s", count, metric)
+        if seconds_left(self.trainer) <= 0:
+            logger.info("stopped by trainer.max_time after %s updates", self.trainer.global_step)
         lines = []
         if isinstance(self.trainer.logger, RunLogger):
             lines.append(folder.tensorboard_command())
@@ -296,7 +376,7 @@ class TranslationCLI(LightningCLI):
                 {
                     "best_bleu": score,
                     "best_checkpoint": None if score is None else str(best),
-                    "epochs": self.trainer.current_epoch,
+                    "epochs": self.model.complete_epochs,
                     "steps": self.trainer.global_step,
                     "seconds": round(seconds, 1),
                 }
@@ -339,11 +419,24 @@ def _lightning() -> Iterator[None]:
         UsageError: settings that Lightning refuses.
         KeyboardInterrupt: Ctrl-C.
     """
+    hook = threading.excepthook
+
+    def thread_failed(failure: threading.ExceptHookArgs) -> None:
+        """Hide the disk faults of TensorBoard's thread: it raises them in the main thread too."""
+        if getattr(failure.exc_value, "errno", None) not in DISK_FAULTS:
+            hook(failure)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    threading.excepthook = thread_failed
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except MisconfigurationException as error:
         raise UsageError(str(error).splitlines()[0]) from None
-    except SystemExit:  # Lightning exits on Ctrl-C, and ignores the signal from then on
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    except SystemExit:  # Lightning exits on Ctrl-C
         raise KeyboardInterrupt from None
+    finally:
+        threading.excepthook = hook
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():  # Lightning does not always restore them
+                signal.signal(number, handler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Example, TokenBatchSampler, collate, encode_pairs
+from translate.training.run_record import fingerprint
 from translate.training.settings import out_of_range
 
 Sources = ParallelFiles | list[ParallelFiles]
@@ -95,7 +95,7 @@ class TranslationData(lightning.LightningDataModule):
         self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
         self.valid_pairs: list[Pair] = []
-        self.sha256: dict[str, str] = {}  # of the pairs of "train"
+        self.sha256: dict[str, str] = {}  # of the pairs of "train" and "valid"
 
     def setup(self, stage: str) -> None:
         """Read and split pairs, train the tokenizer, encode; log which pairs are left out."""
@@ -118,6 +118,7 @@ class TranslationData(lightning.LightningDataModule):
                     f"data.batch_tokens {self.batch_tokens} is so small that every batch holds a "
                     "single pair; raise it"
                 )
+        self.sha256["valid"] = fingerprint(pairs["valid"])
         source = corpora.get("valid", corpora["train"])
         self.valid_pairs, self.valid_examples = self._encode("valid", pairs["valid"], source)
         if stage == "fit":
@@ -187,8 +188,7 @@ class TranslationData(lightning.LightningDataModule):
         if self.tokenizer is not None:
             return Tokenizer.load(self.tokenizer)
         texts = (side for pair in train for side in pair)
-        seed = torch.initial_seed()
-        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=seed)
+        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=self.seed)
         for note in notes:
             logger.info(note)
         return tokenizer
@@ -225,8 +225,10 @@ class TranslationData(lightning.LightningDataModule):
         return self._loader(self.valid_examples, self._sampler(self.valid_examples, shuffle=False))
 
     def _sampler(self, examples: list[Example], *, shuffle: bool) -> TokenBatchSampler:
-        lengths, seed = [example.lengths for example in examples], torch.initial_seed()
-        return TokenBatchSampler(lengths, max_tokens=self.batch_tokens, seed=seed, shuffle=shuffle)
+        lengths = [example.lengths for example in examples]
+        return TokenBatchSampler(
+            lengths, max_tokens=self.batch_tokens, seed=self.seed, shuffle=shuffle
+        )
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         return DataLoader(
@@ -259,14 +261,6 @@ def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None
     for entry in corpus.left_out:
         logger.info(str(entry))
     return corpus.pairs
-
-
-def fingerprint(pairs: Iterable[Pair]) -> str:
-    """Return the SHA-256 of sentence pairs in their order."""
-    digest = hashlib.sha256()
-    for source, target in pairs:
-        digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 def _warn(problems: Iterable[Problem]) -> None:

@@ -16,14 +16,14 @@ class CommandSettings:
 
     Args:
         name: folder in `runs`; by default the name of the config file.
-        runs: folder of all runs.
+        runs: folder of all runs; by default runs/, or where the resumed run is.
         ckpt_path: checkpoint or run folder: the run to resume, or the model to use.
         beam: beam width of `test`; 1 means greedy search only.
         length_penalty: beam search in `test` compares log probability / pieces ** length_penalty.
     """
 
     name: str | None = None
-    runs: Path = Path("runs")
+    runs: Path | None = None
     ckpt_path: str | None = None
     beam: int = 5
     length_penalty: float = LENGTH_PENALTY
