@@ -185,7 +185,7 @@ def translator(memorised_tokenizer) -> Translator:
 def checkpoint(translator) -> dict:
     """What training would write for that model."""
     state = {f"model.{name}": tensor for name, tensor in translator.model.state_dict().items()}
-    entry = checkpoint_entry(translator.model.config, translator.tokenizer)
+    entry = checkpoint_entry(translator.model.config, translator.tokenizer, state)
     return {"state_dict": state, "translate": entry}
 
 

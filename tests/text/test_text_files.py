@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 
 import pytest
 import zstandard
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from translate.errors import UserError
 from translate.io import available_lines
 from translate.text.problems import ProblemLog
-from translate.text.text_files import read_bytes, read_lines
+from translate.text.text_files import FREE_SIZE, MAX_LINE, read_bytes, read_lines
 
 # Lines
 
@@ -220,3 +221,77 @@ def test_other_archives_are_named_with_what_to_do(tmp_path, data, what):
     with pytest.raises(UserError) as caught:
         read_bytes(path)
     assert str(caught.value) == f"{path}: a {what}, not a text file; unpack it, or save it as text"
+
+
+# Limits
+
+
+def bomb(kind: str, size: int) -> bytes:
+    """A small file that unpacks to `size` bytes."""
+    return COMPRESS[kind](bytes(size))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, kind):  # F05
+    path = tmp_path / "a"
+    path.write_bytes(bomb(kind, FREE_SIZE))
+    assert len(read_bytes(path)) == FREE_SIZE
+    path.write_bytes(bomb(kind, FREE_SIZE + 1))
+    with pytest.raises(UserError, match=f"unpacks to more than {FREE_SIZE:,} bytes, from "):
+        read_bytes(path)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_ordinary_text_may_unpack_to_more_than_that(tmp_path, kind, monkeypatch):  # F05
+    monkeypatch.setattr("translate.text.text_files.FREE_SIZE", 1000)
+    text = "".join(f"Sentence number {number * 7919}.\n" for number in range(2000)).encode()
+    path = tmp_path / "a"
+    path.write_bytes(COMPRESS[kind](text))
+    assert read_bytes(path) == text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_bomb_takes_little_memory(tmp_path, kind):  # F05
+    path = tmp_path / "a"
+    path.write_bytes(bomb(kind, 1 << 30))
+    code = f"""
+import resource
+from translate.text.text_files import read_bytes
+resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+try:
+    read_bytes({str(path)!r})
+except Exception as error:
+    print(type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "DataError\n"
+
+
+def test_an_archive_that_needs_much_memory_is_refused(tmp_path):  # F05
+    path = tmp_path / "a.zst"
+    settings = zstandard.ZstdCompressionParameters(window_log=31)
+    stream = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    path.write_bytes(stream.compress(TEXT) + stream.flush())
+    with pytest.raises(UserError, match="broken zstandard file"):
+        read_bytes(path)
+
+
+def test_a_line_of_a_million_characters_is_read_and_a_longer_one_is_not(write):  # F05
+    assert read_lines(write("a" * MAX_LINE + "\nb\n")) == ["a" * MAX_LINE, "b"]
+    path = write("b\n" + "a" * (MAX_LINE + 1) + "\n")
+    assert refusal(path).startswith(f"{path}:2: a line of 1,000,001 characters")
+    log = ProblemLog(strict=False)
+    assert read_lines(path, log=log) == ["b", ""]
+    assert [problem.kind for problem in log] == ["huge-line"]
+
+
+@pytest.mark.parametrize("name", ["xl/workbook.xml", "META-INF/opendocument.spreadsheet"])
+def test_a_spreadsheet_is_named_as_such(tmp_path, name):  # F14
+    path = tmp_path / "a.tsv"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", "x")
+        archive.writestr(name, "x")
+    with pytest.raises(UserError, match=r"a spreadsheet, not a text file; save .* CSV \(UTF-8\)"):
+        read_bytes(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import io
 import os
 import random
@@ -91,7 +92,16 @@ def _wait_until_files_sort_by_time(runs: Path) -> None:
         time.sleep(0.05)
 
 
-def command(folder: Path, name: str, config: dict | Path | None, *args: object) -> Outcome:
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def command(
+    folder: Path, name: str, config: dict | Path | None, *args: object, terminal: bool = False
+) -> Outcome:
     """Run a command in this process with `folder` as the working directory."""
     arguments = [name]
     if isinstance(config, dict):
@@ -102,7 +112,7 @@ def command(folder: Path, name: str, config: dict | Path | None, *args: object) 
         arguments += ["--config", str(config)]
     if "--ckpt_path" in args:
         _wait_until_files_sort_by_time(folder / "runs")
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.StringIO(), Terminal() if terminal else io.StringIO()
     with _working_in(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([*arguments, *map(str, args)])
     return Outcome(code, out.getvalue(), err.getvalue(), folder / "runs")
@@ -111,7 +121,7 @@ def command(folder: Path, name: str, config: dict | Path | None, *args: object) 
 @pytest.fixture
 def run(tmp_path) -> Callable[..., Outcome]:
     """run("fit", config, "--trainer.max_epochs", 2) in an empty folder."""
-    return lambda *args: command(tmp_path, *args)
+    return functools.partial(command, tmp_path)
 
 
 def tiny_settings(folder: Path) -> dict:

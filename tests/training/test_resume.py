@@ -218,7 +218,7 @@ def test_every_kind_of_path_means_the_newest_last_checkpoint(settings, finished)
 
 
 def test_another_model_and_other_files_are_refused_in_a_line(run, settings, finished, tmp_path):
-    # C06 C10
+    # C06 C10 F08
     refusals = {
         finished.folder: "n_heads is 2 in the checkpoint, 4 in the config",
         tmp_path / "nothing": "no such model",
@@ -229,6 +229,11 @@ def test_another_model_and_other_files_are_refused_in_a_line(run, settings, fini
         del weights[key]
     torch.save(weights, tmp_path / "weights.ckpt")
     refusals[tmp_path / "weights.ckpt"] = "holds weights only"
+    whole, damaged = finished.checkpoint(), tmp_path / "damaged.ckpt"
+    moment = whole["optimizer_states"][0]["state"][0]["exp_avg"].numpy().tobytes()
+    content = (finished.folder / "checkpoints" / "last.ckpt").read_bytes()
+    damaged.write_bytes(content.replace(moment, bytes(len(moment))))
+    refusals[damaged] = "damaged: its content has changed since it was written"
     for path, reason in refusals.items():
         outcome = run("fit", settings, "--model.n_heads", 4, "--ckpt_path", path)
         assert outcome.code != 0

@@ -17,7 +17,7 @@ from lightning import Trainer
 from translate.cli import main
 from translate.errors import UsageError
 from translate.training.cli import TranslationCLI
-from translate.training.settings import check_trainer
+from translate.training.trainer_checks import check_trainer
 
 
 def printed(*args) -> str:
@@ -72,7 +72,7 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
         ("trainer", "max_steps", 0, ["nothing to train: trainer.max_steps is 0"]),
         ("trainer", "limit_train_batches", 0, ["trainer.limit_train_batches is 0"]),
         ("trainer", "accelerator", "abacus", ["abacus"]),
-        ("trainer", "accelerator", "tpu", ["torch_xla"]),
+        ("trainer", "accelerator", "tpu", ["must be cpu, gpu or auto, not tpu"]),
         ("trainer", "callbacks", "Nothing", ["trainer.callbacks: expected", "got Nothing"]),
         (
             "early_stopping",

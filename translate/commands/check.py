@@ -94,13 +94,17 @@ def _parallel_files(paths: Sequence[Path]) -> ParallelFiles:
     return ParallelFiles(**settings)
 
 
+def _column(argument: str) -> int | str:
+    return int(argument) if argument.isdecimal() else argument
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="translate check",
         description="Report errors in text before training on it. FILE is one file with both "
-        "languages (.tsv, .tmx, .jsonl or .parquet), or two files, source and target, aligned "
-        "line by line; plain or compressed. Exit code 1 means that training would stop, or would "
-        "learn from misaligned or garbled text.",
+        "languages (.tsv, .csv, .tmx, .jsonl or .parquet), or two files, source and target, "
+        "aligned line by line; plain or compressed. Exit code 1 means that training would stop, "
+        "or would learn from misaligned or garbled text.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", type=file_path)
     for option, what in (("valid", "validation data"), ("test", "test data")):
@@ -108,7 +112,7 @@ def _parser() -> Parser:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     names = ("SOURCE", "TARGET")
     for option, kind, what in (
-        ("columns", int, "columns of a .tsv file, counted from 1 (default: 1 2)"),
+        ("columns", _column, "columns of a .tsv or .csv file, by number or name (default: 1 2)"),
         ("languages", str, "language codes of a .tmx file (default: en de)"),
         ("fields", str, "field names of a .jsonl or .parquet file (default: en de)"),
     ):

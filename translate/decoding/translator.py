@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from translate.decoding.beam import BeamSearch
-from translate.decoding.checkpoint import load_model
+from translate.decoding.find_model import load_model
 from translate.decoding.parallel import in_parallel
 from translate.decoding.prefix import PieceIndex, Prefix
 from translate.decoding.scoring import LENGTH_PENALTY

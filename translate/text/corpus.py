@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 from translate.errors import UsageError
 from translate.text.filters import Filters, PairFilter
-from translate.text.formats import Rows, aligned_rows, hub_rows, json_rows, parquet_rows, table_rows
+from translate.text.formats import (
+    Columns,
+    Rows,
+    aligned_rows,
+    hub_rows,
+    json_rows,
+    parquet_rows,
+    table_rows,
+)
 from translate.text.line_checks import LineChecker
 from translate.text.normalize import normalize
 from translate.text.problems import LeftOut, Problem, ProblemLog, excerpt
@@ -77,8 +85,10 @@ class ParallelFiles:
     Args:
         source: file with one source sentence per line.
         target: file with the translations, line n for line n.
-        tsv: file with one pair per line, separated by tabs; quotes have no meaning.
-        columns: which columns of `tsv` hold source and target, counted from 1.
+        tsv: file with one pair per line, separated by tabs; quotes have no meaning. A file whose
+            name ends in .csv is read as CSV, with commas, semicolons or tabs, and quotes.
+        columns: which columns of `tsv` hold source and target: numbers counted from 1, or the
+            names in its first row.
         tmx: a translation memory.
         languages: codes of source and target in `tmx`; "en" means "en-US" and "EN" too.
         jsonl: file with one JSON object per line.
@@ -95,7 +105,7 @@ class ParallelFiles:
     source: Path | None = None
     target: Path | None = None
     tsv: Path | None = None
-    columns: tuple[int, int] = (1, 2)
+    columns: Columns = (1, 2)
     tmx: Path | None = None
     languages: tuple[str, str] = ("en", "de")
     jsonl: Path | None = None
@@ -160,7 +170,7 @@ class ParallelFiles:
                     f"{prefix}{option} is set, but it belongs to {' or '.join(names)}, "
                     f"not to {given[0]}"
                 )
-        if min(self.columns) < 1:
+        if any(isinstance(column, int) and column < 1 for column in self.columns):
             raise UsageError(f"{prefix}columns is {list(self.columns)}: columns count from 1")
         for option in ("columns", "languages", "fields"):
             first, second = getattr(self, option)

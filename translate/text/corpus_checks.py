@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 from translate.text.corpus import Corpus, characters
+from translate.text.formats import look_like_headings, mostly_without_letters
 from translate.text.normalize import fold, normalize
 from translate.text.problems import Problem
 
@@ -17,11 +18,6 @@ _LISTED_CHARACTERS = 10
 # Frequent words that only one language has ("in", "die", "was" and "so" are words of both).
 _ENGLISH = "the of and to is are with you he she it that this my"
 _GERMAN = "der das und ist ein eine einen nicht mit ich sie er wir"
-# Column names that people and export programs write in the first row of a table.
-_HEADINGS = (
-    "source src target tgt trg sentence translation text input output "
-    "en eng english englisch de deu ger german deutsch"
-)
 
 
 def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
@@ -35,8 +31,9 @@ def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
     """
     for corpus in corpora.values():
         sides = list(zip(*corpus.pairs[:_GUESS_PAIRS], strict=True))
+        known = {problem.kind for problem in corpus.problems}
         for side, texts in enumerate(sides):
-            if mostly_without_letters(texts):
+            if "no-letters" not in known and mostly_without_letters(texts):
                 yield corpus.problem("no-letters", [0], side)
         if sides and look_swapped(*sides):
             yield corpus.problem("swapped", [0])
@@ -59,16 +56,6 @@ def check_corpora(corpora: Mapping[str, Corpus]) -> Iterator[Problem]:
 def look_swapped(sources: Iterable[str], targets: Iterable[str]) -> bool:
     """Return whether the sources seem German and the targets English, by their stop words."""
     return _looks_like(_GERMAN, _ENGLISH, sources) and _looks_like(_ENGLISH, _GERMAN, targets)
-
-
-def mostly_without_letters(texts: Sequence[str]) -> bool:
-    """Return whether more than half of the texts have no letter, such as Tatoeba's sentence ids."""
-    return 2 * sum(any(map(str.isalpha, text)) for text in texts) < len(texts)
-
-
-def look_like_headings(pair: Iterable[str]) -> bool:
-    """Return whether both texts are column names of a table, not sentences."""
-    return all(text.strip().casefold() in _HEADINGS.split() for text in pair)
 
 
 def _looks_like(language: str, other: str, texts: Iterable[str]) -> bool:

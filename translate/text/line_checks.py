@@ -15,10 +15,12 @@ _PATTERNS = {
     "separator": re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]"),
     "control-character": re.compile("[\x01-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f]"),
     "tab": re.compile("\t"),
-    "control-piece": re.compile("</?s>|<pad>|<unk>|▁"),
+    "control-piece": re.compile(r"</?s>|<pad>|<unk>|▁|@-@|@,@|@\.@|@@( |$)"),
+    "markup": re.compile(r"<(?!/?s>|pad>|unk>)/?[A-Za-z][\w:-]*(\s[^<>]*)?/?>|<!--|<!\[CDATA\["),
+    "escaped": re.compile(r"&([A-Za-z]{2,8}|#\d{1,6}|#[xX][\dA-Fa-f]{1,6});"),
 }
 # Every match contains one of these characters. Most sentences have none: one search is enough.
-_ANY = re.compile("[\x01-\x09\x0b-\x1f\x7f-\x9fÂÃâï<▁\u2028\u2029\ufffd]")
+_ANY = re.compile("[\x01-\x09\x0b-\x1f\x7f-\x9fÂÃâï<&@▁\u2028\u2029\ufffd]")
 
 
 class LineChecker:

@@ -33,6 +33,9 @@ KINDS = {
     # Files
     **dict.fromkeys(("missing-file", "folder", "unreadable"), Kind(UNSAFE)),
     **dict.fromkeys(("broken-archive", "other-archive", "broken-format"), Kind(UNSAFE)),
+    "huge-line": Kind(UNSAFE, todo="split the line, or remove it"),
+    "other-format": Kind(UNSAFE, todo="give the right setting, or convert the file"),
+    "no-column": Kind(UNSAFE, todo="name one of these columns, or give its number"),
     "utf-16": Kind(UNSAFE, todo="convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"),
     "utf-32": Kind(UNSAFE, todo="convert the file: iconv -f UTF-32 -t UTF-8 OLD > NEW"),
     "nul-byte": Kind(UNSAFE, todo="convert it to UTF-8, or remove the line"),
@@ -54,16 +57,26 @@ KINDS = {
         WARNING, "a tab inside a sentence", "it is read as a space; pass a table as one file"
     ),
     "control-piece": Kind(
-        WARNING, "a tokenizer's control symbol", "it is read as letters; use the untokenized text"
+        WARNING, "a symbol of a tokenizer", "it is read as letters; use the untokenized text"
+    ),
+    "markup": Kind(
+        WARNING, "a tag of HTML or XML", "it is read as letters; convert the file to plain text"
+    ),
+    "escaped": Kind(
+        WARNING,
+        "an escaped character of HTML",
+        "it is read as letters; write the character itself",
     ),
     # Pairs that are left out
-    **dict.fromkeys(("blank-both", "blank-end"), Kind(NOTE)),
+    **dict.fromkeys(("blank-both", "blank-end", "header"), Kind(NOTE)),
     "blank-source": Kind(WARNING, todo=_TRANSLATE_LINE),
     "blank-target": Kind(WARNING, todo=_TRANSLATE_LINE),
     "few-columns": Kind(WARNING, todo="separate columns by tabs, and set which columns to read"),
     "many-columns": Kind(WARNING, todo="remove the tab from the sentence"),
     "no-field": Kind(WARNING, todo="set the names of both fields, or fix the record"),
     "no-text": Kind(WARNING, todo="fix the record"),
+    "no-segment": Kind(WARNING, todo="put the text into <seg> elements (TMX 1.4)"),
+    "many-variants": Kind(WARNING, todo="split the unit"),
     "no-language": Kind(WARNING, todo="if this is wrong, set languages to the codes in the file"),
     "entity": Kind(WARNING, todo="replace the entity with its text"),
     "duplicate": Kind(WARNING, todo="remove them, or set filters.drop_duplicates to false"),

@@ -11,7 +11,14 @@ from typing import Any
 
 import zstandard
 
-from translate.text.problems import DataError, Problem, ProblemLog
+from translate.text.problems import DataError, Problem, ProblemLog, excerpt
+
+# Limits, so that a file from a stranger cannot fill the memory. No real corpus comes near them.
+MAX_LINE = 1_000_000  # characters
+MAX_RATIO = 50  # unpacked size / packed size; ordinary text has 3 to 15
+FREE_SIZE = 1 << 26  # unpacked bytes that are always allowed: 64 MiB
+MAX_UNPACKED = 1 << 32  # unpacked bytes: 4 GiB
+_WINDOW = 1 << 28  # memory for unpacking, in bytes: enough for xz -9 and zstd --long=28
 
 
 def read_lines(path: str | Path, setting: str = "", log: ProblemLog | None = None) -> list[str]:
@@ -27,12 +34,17 @@ def read_lines(path: str | Path, setting: str = "", log: ProblemLog | None = Non
 
     Raises:
         DataError: see `read_bytes`; UTF-16, UTF-32. With a strict log also: bytes that are not
-            UTF-8, a NUL byte, lines that end in CR alone.
+            UTF-8, a NUL byte, lines that end in CR alone, a line longer than `MAX_LINE`.
     """
     log = ProblemLog(strict=True) if log is None else log
     lines = _decode(read_bytes(path, setting), path, log).removeprefix("\ufeff").split("\n")
     if not lines[-1]:
         lines.pop()
+    for index, line in enumerate(lines):
+        if len(line) > MAX_LINE:
+            what = f"a line of {len(line):,} characters; at most {MAX_LINE:,} are read"
+            log.add(Problem("huge-line", str(path), index + 1, what=what, example=excerpt(line)))
+            lines[index] = ""  # the other lines keep their numbers
     return [line.removesuffix("\r") for line in lines]
 
 
@@ -44,7 +56,8 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         setting: the setting that names the file ("data.train.tsv"), for messages only.
 
     Raises:
-        DataError: the file is missing, a folder, not readable, or a broken or unsupported archive.
+        DataError: the file is missing, a folder, not readable, a broken or unsupported archive, or
+            one that exceeds `MAX_RATIO` or `MAX_UNPACKED`.
     """
     place = Path(path).expanduser().absolute()
     try:
@@ -53,15 +66,23 @@ def read_bytes(path: str | Path, setting: str = "") -> bytes:
         raise open_error(path, setting, error) from None
     for name, (magic, new_stream) in _COMPRESSED.items():
         if data.startswith(magic):
+            limit = min(max(FREE_SIZE, MAX_RATIO * len(data)), MAX_UNPACKED)
             try:
-                data = _decompress(data, new_stream)
+                data = _decompress(data, new_stream, limit)
+            except OverflowError:
+                what = f"{place}: unpacks to more than {limit:,} bytes, "
+                what += f"from {len(data):,}; unpack it yourself if you trust it"
+                raise DataError(Problem("broken-archive", str(path), what=what)) from None
             except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
                 what = f"{place}: broken {name} file ({error}); copy or download it again"
                 raise DataError(Problem("broken-archive", str(path), what=what)) from None
             break
     for name, start_pattern in _UNSUPPORTED.items():
         if re.match(start_pattern, data, re.DOTALL):
-            what = f"{place}: a {name}, not a text file; unpack it, or save it as text"
+            todo = "unpack it, or save it as text"
+            if name in ("spreadsheet", "Microsoft Office file"):
+                todo = "save a table as CSV (UTF-8), anything else as plain text"
+            what = f"{place}: a {name}, not a text file; {todo}"
             raise DataError(Problem("other-archive", str(path), what=what))
     return data
 
@@ -81,34 +102,42 @@ def open_error(path: str | Path, setting: str, error: OSError) -> DataError:
 
 # Compressed files
 
-_CHUNK = 1 << 20
+# Bytes that are unpacked at a time. Zstandard can turn 4 bytes into 128 KiB.
+_CHUNK = 1 << 12
 
 # Name: the first bytes, and a function that returns a decompressor of one stream.
 _COMPRESSED: dict[str, tuple[bytes | tuple[bytes, ...], Callable[[], Any]]] = {
     "gzip": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
-    "xz": (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    "xz": (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_WINDOW)),
     "zstandard": (
         (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"),  # the second is from pzstd
-        # The window of `zstd --long=31`.
-        lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj(),
+        lambda: zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj(),
     ),
 }
 # Name: a regular expression for the first bytes.
 _UNSUPPORTED = {
     "tar archive": b".{257}ustar",
     "bzip2 file": b"BZh[1-9]1AY&SY",
+    "spreadsheet": rb"PK\x03\x04.*(xl/workbook|opendocument\.spreadsheet)",  # .xlsx, .ods
+    "Microsoft Office file": rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",  # .xls
     "ZIP archive or office document": b"PK\3\4",
     "7z archive": b"7z\xbc\xaf\x27\x1c",
 }
 
 
-def _decompress(data: bytes, new_stream: Callable[[], Any]) -> bytes:
+def _decompress(data: bytes, new_stream: Callable[[], Any], limit: int) -> bytes:
     """Decompress all streams of `data`, one after the other.
 
     This loop is needed because `lzma.decompress` and others ignore a damaged stream after the
-    first one. Chunks are needed because `unused_data` copies everything that follows a stream.
+    first one. Chunks are needed because `unused_data` copies everything that follows a stream, and
+    because a small file can unpack to gigabytes.
+
+    Raises:
+        OverflowError: more than `limit` bytes.
+        EOFError: the last stream is not complete.
     """
     parts = []
+    size = 0
     stream = new_stream()
     for start in range(0, len(data), _CHUNK):
         chunk = data[start : start + _CHUNK]
@@ -116,6 +145,9 @@ def _decompress(data: bytes, new_stream: Callable[[], Any]) -> bytes:
         while chunk := chunk.lstrip(b"\0") if stream.eof else chunk:
             stream = new_stream() if stream.eof else stream
             parts.append(stream.decompress(chunk))
+            size += len(parts[-1])
+            if size > limit:
+                raise OverflowError
             chunk = stream.unused_data if stream.eof else b""
     if not stream.eof:
         raise EOFError("the last stream is not complete")

@@ -21,6 +21,8 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 # Inline elements that hold mark-up of another program, not text (TMX 1.4b, "Content Markup").
 _MARKUP = ("{*}bpt", "{*}ept", "{*}it", "{*}ph", "{*}ut")
 
+MAX_VARIANTS = 100  # of one language in a unit; each is paired with each of the other language
+
 Element = Any  # the class has a private name in lxml
 
 
@@ -53,10 +55,15 @@ def tmx_rows(path: Path, languages: tuple[str, str], setting: str, log: ProblemL
 def _unit_rows(unit: Element, file: str, languages: tuple[str, str], log: ProblemLog) -> Rows:
     line = unit.sourceline
     etree.strip_elements(unit, *_MARKUP, with_tail=False)
-    variants = [
-        (variant.get(_LANG) or variant.get("lang") or "", _text(variant.find("{*}seg")))
-        for variant in unit.iterchildren("{*}tuv")
-    ]
+    variants = []
+    for variant in unit.iterchildren("{*}tuv"):
+        segment = variant.find("{*}seg")
+        if segment is None:
+            example = " ".join("".join(variant.itertext()).split())
+            log.leave_out("no-segment", "no <seg> in a <tuv>", file, variant.sourceline, example)
+            return
+        code = variant.get(_LANG) or variant.get("lang") or ""
+        variants.append((code, "".join(segment.itertext())))
     if next(unit.iter(etree.Entity), None) is not None:
         texts = [text for _, text in variants]
         log.leave_out("entity", "an entity that is not expanded", file, line, *texts)
@@ -65,6 +72,10 @@ def _unit_rows(unit: Element, file: str, languages: tuple[str, str], log: Proble
     if missing := [name for name, texts in zip(languages, sides, strict=True) if not texts]:
         reason = f"no {' and no '.join(missing)} in the unit"
         log.leave_out("no-language", reason, file, line, *[code for code, _ in variants])
+    if max(map(len, sides)) > MAX_VARIANTS:
+        reason = f"more than {MAX_VARIANTS} variants in a unit"
+        log.leave_out("many-variants", reason, file, line, *(texts[0] for texts in sides))
+        return
     for source, target in product(*sides):
         yield line, source, target
 
@@ -73,7 +84,3 @@ def _unit_rows(unit: Element, file: str, languages: tuple[str, str], log: Proble
 def _matches(code: str, language: str) -> bool:
     code, language = (text.lower().replace("_", "-") for text in (code, language))
     return code == language or code.startswith(f"{language}-")
-
-
-def _text(segment: Element | None) -> str:
-    return "" if segment is None else "".join(segment.itertext())

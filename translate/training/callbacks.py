@@ -1,9 +1,13 @@
-"""Callbacks: the progress bar, the speed of training, early stopping, and checkpoints."""
+"""Callbacks: progress, the speed of training, early stopping, and checkpoints."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import time
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +19,23 @@ from translate.training.settings import out_of_range
 ValidationMetric = Literal[
     "val/bleu", "val/chrf", "val/exact_match", "val/loss", "val/nll", "val/perplexity"
 ]
+
+
+logger = logging.getLogger(__name__)
+
+# How callbacks show metrics: a label and a format.
+_SHOWN = {
+    "train/loss": ("loss", "{:.3f}"),
+    "train/learning_rate": ("rate", "{:.1e}"),
+    "train/tokens_per_second": ("tokens/s", "{:,.0f}"),
+    "val/bleu": ("BLEU", "{:.1f}"),
+}
+
+
+def _shown(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """Return the metrics that a progress bar shows, by label."""
+    known = [name for name in _SHOWN if name in metrics]
+    return {_SHOWN[name][0]: _SHOWN[name][1].format(float(metrics[name])) for name in known}
 
 
 class ProgressBar(TQDMProgressBar):
@@ -39,15 +60,47 @@ class ProgressBar(TQDMProgressBar):
                 getattr(self, name).close()
 
     def get_metrics(self, trainer, pl_module) -> dict[str, Any]:
-        formats = {
-            "train/loss": ("loss", "{:.3f}"),
-            "train/learning_rate": ("rate", "{:.1e}"),
-            "train/tokens_per_second": ("tokens/s", "{:,.0f}"),
-            "val/bleu": ("BLEU", "{:.1f}"),
-        }
-        values = trainer.callback_metrics
-        shown = [(*formats[name], values[name]) for name in formats if name in values]
-        return {label: text.format(float(value)) for label, text, value in shown}
+        return dict(_shown(trainer.callback_metrics))
+
+
+class ProgressLines(Callback):
+    """Callback that logs the progress of training in lines, for a log file instead of a terminal.
+
+    The time between lines grows with the length of the training, up to five minutes.
+
+    Args:
+        seconds: time until the first line, and the least time between two lines.
+    """
+
+    def __init__(self, seconds: float = 10) -> None:
+        self.seconds = seconds
+
+    def on_train_start(self, trainer, pl_module) -> None:
+        self._start, self._first_step = time.monotonic(), trainer.global_step
+        self._next = self._start + self.seconds
+
+    def on_train_epoch_start(self, trainer, pl_module) -> None:
+        self._epoch = trainer.current_epoch + 1
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + min(max(self.seconds, 0.1 * (now - self._start)), 300)
+            self._log(trainer, now - self._start)
+
+    def on_train_end(self, trainer, pl_module) -> None:
+        self._log(trainer, time.monotonic() - self._start)
+
+    def _log(self, trainer, seconds: float) -> None:
+        step, total = trainer.global_step, trainer.estimated_stepping_batches
+        limit = f" of {total:,}" if math.isfinite(total) else ""
+        parts = [f"epoch {self._epoch}", f"step {step:,}{limit}"]
+        metrics = _shown(trainer.callback_metrics)
+        parts += [f"{label} {text}" for label, text in metrics.items()]
+        if limit and self._first_step < step < total:
+            left = seconds / (step - self._first_step) * (total - step)
+            parts.append(f"{timedelta(seconds=round(left))} left")
+        logger.info(", ".join(parts))
 
 
 class Speed(Callback):
@@ -107,9 +160,16 @@ class EarlyStoppingAboveZero(EarlyStopping):
         super().__init__(monitor, mode=mode, patience=patience, **options)
 
     def on_validation_end(self, trainer, pl_module) -> None:
-        bleu = trainer.callback_metrics.get("val/bleu", self.STARTED)
-        if self.monitor != "val/bleu" or max(bleu, self.best_score) >= self.STARTED:
+        if self._above_zero(trainer):
             super().on_validation_end(trainer, pl_module)
+
+    def on_train_epoch_end(self, trainer, pl_module) -> None:
+        if self._above_zero(trainer):
+            super().on_train_epoch_end(trainer, pl_module)
+
+    def _above_zero(self, trainer) -> bool:
+        bleu = trainer.callback_metrics.get("val/bleu", self.STARTED)
+        return self.monitor != "val/bleu" or max(bleu, self.best_score) >= self.STARTED
 
 
 class SaveCheckpoints(Checkpoint):

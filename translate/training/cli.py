@@ -16,17 +16,26 @@ from typing import Any
 import torch
 from jsonargparse import Namespace
 from lightning import Trainer
+from lightning.pytorch.callbacks import ProgressBar as LightningBar
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+from lightning.pytorch.plugins.environments import LightningEnvironment
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.checkpoint import TrainedModel, load_model
+from translate.decoding.checkpoint import TrainedModel
+from translate.decoding.find_model import load_model
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 from translate.evaluation.report import report, report_challenges
 from translate.text.corpus import Pair
 from translate.training import config_types  # noqa: F401 (registers the type of a path)
-from translate.training.callbacks import EarlyStoppingAboveZero, ProgressBar, SaveCheckpoints, Speed
+from translate.training.callbacks import (
+    EarlyStoppingAboveZero,
+    ProgressBar,
+    ProgressLines,
+    SaveCheckpoints,
+    Speed,
+)
 from translate.training.config_errors import explain, section_names
 from translate.training.data import TranslationData, read_files
 from translate.training.logger import RunLogger
@@ -35,8 +44,9 @@ from translate.training.monitor import Monitor
 from translate.training.resume import Resumed
 from translate.training.run_folder import RunFolder, results_path
 from translate.training.run_split import check_split, use_split
-from translate.training.settings import CommandSettings, TestSettings, check_trainer, out_of_range
+from translate.training.settings import CommandSettings, TestSettings, out_of_range
 from translate.training.silence import silence_lightning
+from translate.training.trainer_checks import BatchLimitTrainer, check_options, check_trainer
 from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
@@ -81,6 +91,7 @@ class TranslationCLI(LightningCLI):
             TranslationData,
             args=args,
             run=False,
+            trainer_class=BatchLimitTrainer,
             save_config_callback=None,  # `fit` saves the settings in the run folder
             seed_everything_default=1,
             auto_configure_optimizers=False,
@@ -161,7 +172,9 @@ class TranslationCLI(LightningCLI):
             logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
         self.datamodule.challenge_files()  # a wrong folder is refused now, not by `test`
         self.datamodule.setup("fit")
-        check_trainer(trainer, len(self.datamodule.train_sampler))
+        batches = len(self.datamodule.train_sampler), len(self.datamodule.val_dataloader())
+        check_trainer(trainer, *batches)
+        self.model.build(self.datamodule.trained_tokenizer)
         if not trainer.fast_dev_run:
             config.name = folder.path.parent.name  # config.yaml may have another name
             folder.save_config(self.parser.dump(config, skip_unset=False))
@@ -237,21 +250,31 @@ class TranslationCLI(LightningCLI):
             UsageError: settings that Lightning refuses.
         """
         try:
+            options = self.parser.instantiate(Namespace(trainer=self.config.trainer)).trainer
+            given = options.callbacks or []
+            options.callbacks = given if isinstance(given, list) else [given]
+            check_options(options, self.config)
+            # The user's callbacks come after ours, so that the averaged weights of
+            # EMAWeightAveraging are still in place while the validation set is translated.
+            options.callbacks = [*self.callbacks, Speed(), *options.callbacks]
+            own_bar = any(isinstance(callback, LightningBar) for callback in options.callbacks)
+            if options.enable_progress_bar is not False and not own_bar:
+                # Without a terminal, a bar would fill a log file with its refreshes.
+                options.enable_progress_bar = sys.stderr.isatty()
+                progress = ProgressBar(refresh_rate=5) if sys.stderr.isatty() else ProgressLines()
+                options.callbacks.append(progress)
+            if checkpoints and options.enable_checkpointing is not False:
+                options.callbacks.append(checkpoints)
+            if run_logger:
+                options.default_root_dir = run_logger.log_dir
+            if options.logger in (None, True):
+                options.logger = run_logger or False
+            # One process: inside SLURM or MPI, Lightning would look for others.
+            options.plugins = [LightningEnvironment()]
             with _lightning():
-                options = self.parser.instantiate(Namespace(trainer=self.config.trainer)).trainer
-                given = options.callbacks or []
-                callbacks = [*(given if isinstance(given, list) else [given]), *self.callbacks]
-                callbacks.append(Speed())
-                if options.enable_progress_bar is not False:
-                    callbacks.append(ProgressBar(refresh_rate=5))
-                if checkpoints and options.enable_checkpointing is not False:
-                    callbacks.append(checkpoints)
-                if options.logger in (None, True):
-                    options.logger = run_logger or False
-                options.callbacks = callbacks
-                return Trainer(**vars(options))
-        except (ValueError, ModuleNotFoundError) as error:
-            raise UsageError(" ".join(str(error).split())) from None
+                return BatchLimitTrainer(**vars(options))
+        except (ValueError, TypeError, RuntimeError, ModuleNotFoundError) as error:
+            raise UsageError(f"trainer: {_reason(error)}") from None
 
     def _finish(self, folder: RunFolder, checkpoints: SaveCheckpoints, seconds: float) -> list[str]:
         """Save the result, which marks the run as finished; return the lines to print."""
@@ -279,6 +302,17 @@ class TranslationCLI(LightningCLI):
                 }
             )
         return lines
+
+
+def _reason(error: Exception) -> str:
+    """Return in one line why the Trainer or one of its objects cannot be made.
+
+    jsonargparse adds the reasons against each type that a setting may have. The first reason is
+    that of the object.
+    """
+    reasons = re.split(r"\n +- ", str(error))
+    reason = " ".join(reasons[min(1, len(reasons) - 1)].split())
+    return re.sub(r"^Problem with given class_path '(.*?)':", r"\1:", reason)
 
 
 def _parse(parser: LightningArgumentParser, args: list[str]) -> Namespace:

@@ -84,9 +84,12 @@ class TranslationModule(lightning.LightningModule):
         self.tokens_in_update = 0  # real target tokens since the last update
 
     def setup(self, stage: str) -> None:
-        if hasattr(self, "model"):
-            return
-        tokenizer = self.tokenizer = self.trainer.datamodule.trained_tokenizer
+        if not hasattr(self, "model"):
+            self.build(self.trainer.datamodule.trained_tokenizer)
+
+    def build(self, tokenizer: Tokenizer) -> None:
+        """Build the model. Callbacks that copy or list its weights need it before `setup`."""
+        self.tokenizer = tokenizer
         self.config = replace(self.config, vocab_size=len(tokenizer), pad_id=tokenizer.pad_id)
         self.model = self.build_model(self.config)
 
@@ -197,9 +200,11 @@ class TranslationModule(lightning.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
         checkpoint["training"] = rewind_loops(checkpoint["loops"])
+        weights = checkpoint["state_dict"]  # final: Lightning calls this hook after all others
         data = self.trainer.datamodule
         split = {"seed": data.seed, "held_out": data.held_out, "train_sha256": data.sha256["train"]}
-        checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer) | split
+        entry = checkpoint_entry(self.config, self.tokenizer, weights)
+        checkpoint["translate"] = entry | split
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]

@@ -10,7 +10,12 @@ from typing import Any
 import torch
 from lightning.pytorch import Trainer
 
-from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint, version_number
+from translate.decoding.checkpoint import (
+    TrainedModel,
+    check_undamaged,
+    load_checkpoint,
+)
+from translate.decoding.find_model import find_model, version_number
 from translate.errors import UsageError, UserError
 
 
@@ -56,6 +61,7 @@ class Resumed:
         """
         path = _last_checkpoint(given.expanduser())
         trained = load_checkpoint(path)
+        check_undamaged(path)
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         if not checkpoint.keys() >= {"training", "loops", "optimizer_states"}:
             raise UserError(

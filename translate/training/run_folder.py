@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from translate.decoding.checkpoint import version_number
+from translate.decoding.find_model import version_number
 from translate.errors import UsageError, UserError
 from translate.io import check_can_create, write_atomically
 

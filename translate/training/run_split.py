@@ -12,7 +12,8 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from translate.decoding.checkpoint import TrainedModel, find_model
+from translate.decoding.checkpoint import TrainedModel
+from translate.decoding.find_model import find_model
 from translate.errors import UserError
 from translate.text.corpus import Pair
 from translate.text.normalize import fold
