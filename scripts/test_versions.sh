@@ -35,7 +35,7 @@ try() { # VERSIONS PYTHON: install and test
   # Only wheels: most people cannot compile an old package.
   "$python" -m pip install --only-binary :all: -c "$folder/$1" -e ".[dev,datasets]" &&
     "$python" -m pip freeze &&
-    "$python" -m pytest -q -m "not slow" -p no:cacheprovider tests
+    "$python" -m pytest -m "not slow" -p no:cacheprovider tests
 }
 
 failed=0
