@@ -34,6 +34,7 @@ _HEADINGS = (
     "en eng english englisch de deu ger german deutsch"
 )
 _GUESS_ROWS = 1000  # what a table contains is guessed from its first rows
+_GUESS_COLUMNS = 100
 
 
 # Text
@@ -159,7 +160,7 @@ def _csv_rows(lines: Sequence[str], path: Path) -> Cells:
 def _numbers(rows: Cells, path: Path, chosen: tuple[int, int]) -> Problem | None:
     """Return the problem that a chosen column has numbers instead of sentences, if it does."""
     sample = [cells for _, cells in islice(rows, _GUESS_ROWS) if any(map(str.strip, cells))]
-    width = max(map(len, sample), default=0)
+    width = min(max(map(len, sample), default=0), _GUESS_COLUMNS)
     columns = [[cells[index] for cells in sample if index < len(cells)] for index in range(width)]
     texts = [index for index in range(width) if not mostly_without_letters(columns[index])]
     wrong = [index for index in chosen if index < width and index not in texts]

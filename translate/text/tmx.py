@@ -6,6 +6,7 @@ Units are read one by one, so that the whole tree is never in RAM.
 from __future__ import annotations
 
 import io
+import textwrap
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -48,7 +49,7 @@ def tmx_rows(path: Path, languages: tuple[str, str], setting: str, log: ProblemL
     except etree.XMLSyntaxError as error:
         errors = [(entry.line, entry.message) for entry in units.error_log]
         line, reason = errors[0] if errors else (1, error.msg)  # later errors follow from the first
-        what = f"not well-formed XML: {' '.join(reason.split())}"
+        what = f"not well-formed XML: {textwrap.shorten(reason, 200, placeholder='…')}"
         raise DataError(Problem("broken-format", str(path), line, what=what)) from None
 
 
