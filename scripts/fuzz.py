@@ -47,7 +47,7 @@ LONGEST_TIME = 5  # seconds of processor time
 
 SOURCE = b"Good morning\nI am tired.\nNo\n"
 TSV = "Good morning\tGuten Morgen\nI am tired.\tIch bin müde.\nNo\tNein\n".encode()
-CSV = b'en\tde\n"Good morning"\t"Guten Morgen"\n"No"\t"Nein"\n'
+CSV = b'en,de\n"Good morning, Tom","Guten Morgen, Tom"\n"No","Nein"\n'
 JSONL = b'{"en": "Good morning", "de": "Guten Morgen"}\n{"en": "No", "de": "Nein"}\n'
 TMX = b"""<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>
 <tu><tuv xml:lang="en"><seg>No</seg></tuv><tuv xml:lang="de"><seg>Nein</seg></tuv></tu></body></tmx>
