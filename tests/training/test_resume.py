@@ -82,7 +82,7 @@ def test_a_stop_between_the_batches_of_one_update_keeps_their_gradients(
     assert len(batches) == 8
     groups = [3, 1, 3, 1]  # batches per update; the last update of an epoch takes what is left
     boundaries = {sum(groups[:count]) for count in range(5)}
-    for stop in range(1, 8):
+    for stop in (1, 2, 3, 5):
         path = tmp_path / f"{stop}.ckpt"
         stored = torch.load(path, weights_only=True)["training"]
         assert ("unfinished" in stored) == (stop not in boundaries)
