@@ -14,12 +14,12 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import signal
 import sys
 import tempfile
 import time
-import traceback
 from functools import partial
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess as Process
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,20 +54,19 @@ class Row(NamedTuple):
     equal: bool  # same weights, scores and state as the quiet run
 
 
-def start(folder: Path, args: list[str]) -> int:
-    """Start `translate fit` in a child process in `folder`; return its process id."""
-    if child := os.fork():
-        return child
-    try:
-        os.chdir(folder)
-        messages = os.open("messages.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(messages, 1)
-        os.dup2(messages, 2)
-        os._exit(translate(["fit", *args]))
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(70)
+def start(folder: Path, args: list[str]) -> Process:
+    """Start `translate fit` in a child process in `folder`, without importing everything again."""
+    child = get_context("fork").Process(target=fit, args=(folder, args))
+    child.start()
+    return child
+
+
+def fit(folder: Path, args: list[str]) -> None:
+    os.chdir(folder)
+    messages = os.open("messages.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(messages, 1)
+    os.dup2(messages, 2)
+    sys.exit(translate(["fit", *args]))
 
 
 def checkpoint_in(folder: Path, name: str = "last.ckpt") -> Path | None:
@@ -104,10 +103,10 @@ def kill_and_resume(folder: Path, options: str, kills: int, seed: int) -> Row:
     quiet.mkdir()
     began = time.monotonic()
     child = start(quiet, args)
-    while checkpoint_in(quiet) is None and os.waitpid(child, os.WNOHANG) == (0, 0):
+    while checkpoint_in(quiet) is None and child.is_alive():
         time.sleep(0.005)
     starting = time.monotonic() - began
-    os.waitpid(child, 0)
+    child.join()
     training = time.monotonic() - began - starting
     expected = final_state(quiet)
     killed, looks, unreadable, same = 0, 0, 0, bool(expected)
@@ -120,14 +119,14 @@ def kill_and_resume(folder: Path, options: str, kills: int, seed: int) -> Row:
                 child = start(run, [*args, "--ckpt_path", str(last)] if last else args)
                 wait = draw.uniform(0.5 * starting, starting + training / 4)
                 end = time.monotonic() + (wait if killed < kills else float("inf"))
-                while (alive := os.waitpid(child, os.WNOHANG) == (0, 0)) and time.monotonic() < end:
+                while (alive := child.is_alive()) and time.monotonic() < end:
                     time.sleep(0.01)
                     for path in filter(None, map(partial(checkpoint_in, run), CHECKPOINTS)):
                         looks += 1
                         unreadable += not is_readable(path)
                 if alive:
-                    os.kill(child, signal.SIGKILL)
-                    os.waitpid(child, 0)
+                    child.kill()
+                    child.join()
                     killed += 1
                     bar.update()
             same = same and equal(final_state(run), expected)
@@ -158,8 +157,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory(dir=parent) as folder:
             row = kill_and_resume(Path(folder), SETTINGS[name], kills, given.seed + number)
         rows.append(row)
-        figures = f"{row.kills:5}  {row.looks:5}  {row.unreadable:10}  {row.equal}"
-        print(f"{parent!s:12}  {name:22}  {figures}")
+        counts = f"{row.kills:5}  {row.looks:5}  {row.unreadable:10}  {row.equal}"
+        print(f"{parent!s:12}  {name:22}  {counts}", flush=True)
     return 0 if all(row.equal and not row.unreadable for row in rows) else 1
 
 

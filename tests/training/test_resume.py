@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shlex
 import shutil
@@ -82,7 +83,7 @@ def test_a_stop_between_the_batches_of_one_update_keeps_their_gradients(
     assert len(batches) == 8
     groups = [3, 1, 3, 1]  # batches per update; the last update of an epoch takes what is left
     boundaries = {sum(groups[:count]) for count in range(5)}
-    for stop in range(1, 8):
+    for stop in (1, 2, 3, 5):
         path = tmp_path / f"{stop}.ckpt"
         stored = torch.load(path, weights_only=True)["training"]
         assert ("unfinished" in stored) == (stop not in boundaries)
@@ -92,7 +93,13 @@ def test_a_stop_between_the_batches_of_one_update_keeps_their_gradients(
 
 
 def send(number: signal.Signals) -> Callable[[], None]:
-    return lambda: os.kill(os.getpid(), number)
+    """Return a function that sends a signal to all processes, as a terminal does at Ctrl-C."""
+
+    def send_to_all():
+        for pid in (*(worker.pid for worker in multiprocessing.active_children()), os.getpid()):
+            os.kill(pid, number)
+
+    return send_to_all
 
 
 def resume_as_told(run, watcher, outcome):
@@ -113,6 +120,7 @@ def resume_as_told(run, watcher, outcome):
     [
         (1, signal.SIGINT, {}),
         (1, signal.SIGTERM, {"optimizer": "muon", "num_workers": 1}),
+        (5, signal.SIGINT, {"num_workers": 2}),
         (2, signal.SIGINT, {"log_every_n_steps": 2}),  # before the last batch of the epoch
         (3, signal.SIGTERM, {}),  # in the last batch
         (3, signal.SIGINT, {"limit_val_batches": 0}),
@@ -557,6 +565,29 @@ def test_a_run_records_what_made_it(run, settings, finished, tmp_path):
     assert (
         f"by rounding from those of an uninterrupted run: threads {threads + 1} ->" in resumed.err
     )
+
+
+def test_the_end_of_a_longer_run_is_finished_although_the_shorter_one_was(
+    run, settings, watcher
+):  # F04
+    first = run("fit", settings)
+    watcher.at = {"end 8": send(signal.SIGINT)}
+    longer = ("--trainer.max_epochs", 2, "--ckpt_path", first.folder)
+    assert run("fit", settings, *longer).code == 130
+    watcher.at = {}
+    assert run("fit", settings, *longer).code == 0
+    assert json.loads((first.folder / "result.json").read_text())["steps"] == 8
+
+
+def test_a_checkpoint_whose_progress_is_damaged_is_refused_in_a_line(
+    run, settings, finished, tmp_path
+):
+    checkpoint = finished.checkpoint()
+    del checkpoint["loops"]["fit_loop"]
+    torch.save(checkpoint, tmp_path / "damaged.ckpt")
+    outcome = run("fit", settings, "--ckpt_path", tmp_path / "damaged.ckpt")
+    assert outcome.code == 1
+    assert "can translate but not be resumed: entry 'fit_loop' is missing" in outcome.err
 
 
 def test_another_optimizer_is_refused(run, settings, finished):

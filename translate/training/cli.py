@@ -168,20 +168,20 @@ class TranslationCLI(LightningCLI):
         new_run = folder.other_place(config.name, config.runs) if folder else ""  # the reason
         if folder is None or new_run:
             folder = self._new_folder()
-        checkpoints = self._prepare(folder, resumed)
+        checkpoints = self._prepare(folder, resumed.updates if resumed and not new_run else None)
         check_trainer(self.trainer)
         if not self.trainer.fast_dev_run:
             folder.check_writable()
         if resumed:
             resumed.check_model(self.model.hparams)
-            if not new_run and (folder.is_finished or not folder.resumed):
+            if not new_run and (folder.is_finished(resumed.updates) or not folder.resumed):
                 resumed.check_limits(self.trainer)
             data.trained_tokenizer = resumed.trained.tokenizer
         data.challenge_files()  # a wrong folder is refused now, not by `test`
         data.setup("fit")
         if resumed and not new_run and (new_run := resumed.other_data(data.sha256)):
             folder = self._new_folder()
-            checkpoints = self._prepare(folder, resumed)
+            checkpoints = self._prepare(folder, None)
         check_trainer(self.trainer, len(data.train_sampler), len(data.val_dataloader()))
         self.model.build(data.trained_tokenizer)
         self.model.run_record = self._record(folder)
@@ -219,11 +219,10 @@ class TranslationCLI(LightningCLI):
         name = config.name or (Path(config.config[-1]).stem if config.config else "run")
         return RunFolder.new(config.runs or Path("runs").absolute(), name)
 
-    def _prepare(self, folder: RunFolder, resumed: Resumed | None) -> SaveCheckpoints:
+    def _prepare(self, folder: RunFolder, resumed_after: int | None) -> SaveCheckpoints:
         """Make the trainer of a run in `folder`; return its callback for checkpoints."""
         checkpoints = SaveCheckpoints(folder.checkpoints, same_run=folder.resumed)
-        updates = resumed.updates if resumed else None
-        run_logger = RunLogger(folder, lambda: self.trainer.global_step, updates)
+        run_logger = RunLogger(folder, lambda: self.trainer.global_step, resumed_after)
         self.trainer = self.make_trainer(run_logger, checkpoints)
         self.trainer.strategy.checkpoint_io = AtomicCheckpointIO()
         self.trainer.callbacks.insert(0, StopSignals(checkpoints))

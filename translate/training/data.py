@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -236,8 +237,18 @@ class TranslationData(lightning.LightningDataModule):
             batch_sampler=sampler,
             collate_fn=partial(collate, tokenizer=self.trained_tokenizer),
             num_workers=self.num_workers,
+            worker_init_fn=_ignore_signals,
             persistent_workers=self.num_workers > 0,
         )
+
+
+def _ignore_signals(worker: int) -> None:
+    """Let a worker live when Ctrl-C or SIGTERM reaches all processes: training decides when to end.
+
+    A worker ends with the training process in any case.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None:

@@ -94,7 +94,7 @@ class Resumed:
     optimizer: str
     training: dict[str, Any]  # progress, and since run.json exists, what describes the run
     callbacks: dict[str, Any]  # their states
-    is_last_batch: bool  # the epoch is complete
+    progress: dict[str, Any]  # of Lightning, in the latest epoch
 
     @classmethod
     def read(cls, given: Path) -> Resumed:
@@ -112,17 +112,21 @@ class Resumed:
                 f"{path}: this checkpoint can translate but not be resumed: it holds weights "
                 "only, or an older version wrote it"
             )
-        return cls(
-            path,
-            trained,
-            updates=checkpoint["global_step"],
-            optimizer=checkpoint["hyper_parameters"]["optimizer"],
-            training=checkpoint["training"],
-            callbacks=checkpoint["callbacks"],
-            is_last_batch=checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"][
-                "is_last_batch"
-            ],
-        )
+        try:
+            return cls(
+                path,
+                trained,
+                updates=checkpoint["global_step"],
+                optimizer=checkpoint["hyper_parameters"]["optimizer"],
+                training=checkpoint["training"],
+                callbacks=checkpoint["callbacks"],
+                progress=checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"],
+            )
+        except (KeyError, TypeError) as error:
+            raise UserError(
+                f"{path}: this checkpoint can translate but not be resumed: entry {error} is "
+                "missing or damaged"
+            ) from None
 
     def check_model(self, settings: Mapping[str, Any]) -> None:
         """Check that the model `settings` fit the weights and the state of the optimizer.
@@ -217,7 +221,7 @@ class Resumed:
 
     def restarts_epoch(self, changed: Mapping[str, str]) -> bool:
         """Return whether `changed` settings give the unfinished epoch other batches."""
-        inside = self.training["batches"] > 0 and not self.is_last_batch
+        inside = self.training["batches"] > 0 and not self.progress["is_last_batch"]
         return inside and not _BATCH_SETTINGS.isdisjoint(changed)
 
 

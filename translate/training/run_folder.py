@@ -65,9 +65,13 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError):
             return ""  # damaged: the id of no checkpoint
 
-    @property
-    def is_finished(self) -> bool:
-        return (self.path / "result.json").is_file()
+    def is_finished(self, updates: int) -> bool:
+        """Return whether the run wrote its result after so many updates or more."""
+        try:
+            result = json.loads((self.path / "result.json").read_text(encoding="utf-8"))
+            return result["steps"] >= updates
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def other_place(self, name: str | None, runs: Path | None) -> str:
         """Return why `name` and `runs` ask for another run than this one, or "".
