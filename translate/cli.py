@@ -6,18 +6,27 @@ bad model, 2 an invalid command line or setting, 130 interrupted.
 
 from __future__ import annotations
 
+import difflib
+import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
 
+from translate.commands import console
 from translate.commands.options import Parser
 from translate.errors import UserError
+from translate.text.printable import printable
 from translate.version import __version__
+
+logger = logging.getLogger(__name__)
+
+DEBUG = "TRANSLATE_DEBUG"  # environment variable: show the traceback of an unexpected error
 
 # Each command: what it does, and the module in translate/commands/ whose `main(argv)` runs it. The
 # module is imported only when its command runs, so that `--help` needs no torch.
@@ -31,6 +40,13 @@ COMMANDS = {
     "check": ("report errors in training data", "check"),
     "template": ("write a commented config for your own sentence pairs", "template"),
 }
+# What these commands of other programs are called here.
+_MEANT = {
+    **dict.fromkeys(("train", "training", "resume"), "fit"),
+    **dict.fromkeys(("evaluate", "eval", "score"), "test"),
+    **dict.fromkeys(("translate", "predict", "generate", "infer"), "decode"),
+    **dict.fromkeys(("init", "config", "new"), "template"),
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -43,16 +59,16 @@ def main(argv: Sequence[str]) -> int:
     first = argv[0] if argv else ""
     if first.startswith("-") and (name := next((arg for arg in argv if arg in COMMANDS), None)):
         parser.error(f"put {first} after the command: translate {name} {first}")
+    if first and first not in COMMANDS and not first.startswith("-"):
+        close = [_MEANT[first]] if first in _MEANT else difflib.get_close_matches(first, COMMANDS)
+        hint = f"did you mean `translate {close[0]}`, to {COMMANDS[close[0]][0]}?" if close else ""
+        parser.error(f"no command {first!r}; {hint or 'the commands are ' + ', '.join(COMMANDS)}")
     _, module = COMMANDS[parser.parse_args(argv[:1]).command]
-    import logging  # takes some milliseconds, which `--help` need not wait for
-
-    from translate.commands import console
-
     console.show_messages()
     try:
         return import_module(f"translate.commands.{module}").main(list(argv))
     except UserError as error:
-        logging.getLogger(__name__).error(error)
+        logger.error(error)
         return error.exit_code
 
 
@@ -69,9 +85,7 @@ def entry_point() -> NoReturn:
     # A file name may contain bytes that are not UTF-8: print the byte F6 as "\udcf6".
     if isinstance(sys.stderr, TextIOWrapper):
         sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
-    # argparse ignores errors while it writes a help text: with a buffer that holds the whole text,
-    # they occur in `flush` below.
-    sys.stdout = open(1, "w", 1 << 16, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdout = console.standard_output()
     try:
         try:
             code = main(sys.argv[1:])
@@ -84,11 +98,24 @@ def entry_point() -> NoReturn:
         # A broken pipe is not an error: the reader has stopped, as in `translate decode | head`.
         if not isinstance(error, BrokenPipeError):
             incomplete = f"cannot write the results: {error.strerror}; the output is incomplete"
-            print(f"translate: {error if error.filename else incomplete}", file=sys.stderr)
+            message = _unexpected(error) if error.filename else f"translate: {incomplete}"
+            print(message, file=sys.stderr)
         # At exit Python flushes standard output again, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 1
+    except Exception as error:
+        print(_unexpected(error), file=sys.stderr)
+        code = 1
     sys.exit(code)
+
+
+def _unexpected(error: Exception) -> str:
+    """Return one line about an error that nothing has explained, or its traceback for DEBUG."""
+    if os.environ.get(DEBUG):
+        return printable("".join(traceback.format_exception(error)))
+    first = str(error).strip().partition("\n")[0][:300]
+    reason = printable(f"{type(error).__name__}: {first}" if first else type(error).__name__)
+    return f"translate: unexpected {reason} (set {DEBUG}=1 for the full traceback)"
 
 
 def _parser() -> Parser:

@@ -299,18 +299,18 @@ def test_a_tokenizer_that_cannot_be_read_is_a_problem(report):
         (["--config", "empty.yaml"], "data.train is not set"),
         (
             ["--config", "typo.yaml"],
-            "typo.yaml: no setting data.train.tvs; did you mean data.train.tsv?",
+            "typo.yaml:1: no setting data.train.tvs; did you mean data.train.tsv?",
         ),
         (["--config", "no.yaml"], "a section of settings"),
         (["--config", "three.yaml"], "a section of settings"),
         (
             ["--config", "filter.yaml"],
-            "filter.yaml: no setting data.filters.ratio; did you mean data.filters.length_ratio?",
+            "filter.yaml:1: no setting data.filters.ratio; did you mean data.filters.length_ratio?",
         ),
         (["--config", "tab.yaml"], "tab.yaml:2: not YAML: "),
         (["--config", "latin.yaml"], "latin.yaml: not UTF-8 text"),
-        (["--config", "null.yaml"], "null.yaml: model.max_length: expected int, got None"),
-        (["--config", "least.yaml"], "held_out must be 1 or more, not -1; "),
+        (["--config", "null.yaml"], "null.yaml:2: model.max_length: expected int, but it"),
+        (["--config", "least.yaml"], "least.yaml:1: data.vocab_size must be 5 or more, not 4"),
         (["--config", "trainer.yaml"], "no setting trainer.max_epoch; did you mean"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -83,7 +84,11 @@ def test_errors_are_one_line_on_stderr_with_their_exit_code(training, capsys):
     ("argv", "complaint"),
     [
         ([], "required: COMMAND"),
-        (["translate"], "invalid choice"),
+        (["translate"], "no command 'translate'; did you mean `translate decode`, to translate"),
+        (["train", "--config", "a"], "did you mean `translate fit`, to train a model from a con"),
+        (["templat"], "did you mean `translate template`, to write a commented config"),
+        (["xyz"], "no command 'xyz'; the commands are fit, validate, test, decode"),
+        (["\x1b[2J"], "no command '\\x1b[2J'"),
         (["--config", "a.yaml", "fit"], "put --config after the command: translate fit --config"),
         (["-h", "fit"], "put -h after the command: translate fit -h (see translate --help)"),
     ],
@@ -111,6 +116,35 @@ def test_an_interrupt_during_exit_prints_no_traceback(pairs_file):
     command = [sys.executable, "-c", code, "check", pairs_file]
     finished = subprocess.run(command, capture_output=True, check=False)
     assert (finished.returncode, finished.stderr) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        ("ValueError('odd \\x1b[2J\\nmore')", "unexpected ValueError: odd \\x1b[2J (set "),
+        ("MemoryError()", "unexpected MemoryError (set "),
+        ("RecursionError('deep')", "unexpected RecursionError: deep (set "),
+        (
+            "FileNotFoundError(2, 'none', 'x')",
+            "unexpected FileNotFoundError: [Errno 2] none: 'x' (",
+        ),
+    ],
+)
+def test_an_unexpected_error_is_one_line_and_the_traceback_on_request(error, line):
+    code = (
+        "import sys, types; from translate import cli\n"
+        f"def main(argv): raise {error}\n"
+        "sys.modules['translate.commands.check'] = types.SimpleNamespace(main=main)\n"
+        "cli.entry_point()"
+    )
+    command = [sys.executable, "-c", code, "check"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 1 and len(finished.stderr.splitlines()) == 1
+    assert finished.stderr.startswith(f"translate: {line}")
+    environment = {**os.environ, "TRANSLATE_DEBUG": "1"}
+    debugged = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert debugged.returncode == 1
+    assert debugged.stderr.startswith("Traceback") and "\x1b" not in debugged.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

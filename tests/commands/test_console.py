@@ -59,3 +59,28 @@ def test_without_a_terminal_there_is_no_progress_bar(capsys):
     with console.progress_bar(4, "lines") as advance:
         advance(4)
     assert capsys.readouterr().err == ""
+
+
+HOSTILE = "a\x1b[2J\x07b\x9b\u202ec\r\ud800\n\tä 犬"
+SAFE = "a\\x1b[2J\\x07b\\x9b\\u202ec\\r\\ud800\n\tä 犬"
+
+
+def test_messages_have_their_control_characters_escaped(capsys):  # F09
+    console.show_messages()
+    # Without the lone surrogate, which pytest-xdist cannot pass on in captured messages.
+    logger.warning("file %s", HOSTILE.replace("\ud800", ""))
+    assert capsys.readouterr().err == f"warning: file {SAFE}\n".replace("\\ud800", "")
+
+
+def test_results_on_a_terminal_are_escaped_except_for_own_colours(
+    monkeypatch,
+):  # F09
+    written = io.BytesIO()
+    output = console.TerminalOutput(written, "utf-8", "backslashreplace")
+    monkeypatch.setattr(output, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with contextlib.redirect_stdout(output):
+        print(HOSTILE)
+        console.print_painted(console.paint(HOSTILE, console.RED))
+    assert written.getvalue().decode() == f"{SAFE}\n\x1b[31m{SAFE}\x1b[0m\n"

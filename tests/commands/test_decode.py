@@ -13,8 +13,12 @@ import subprocess
 import sys
 
 import pytest
+import wcwidth
 
 from translate import cli
+from translate.commands.display_steps import display_steps
+from translate.decoding.translation import Translation
+from translate.insight.steps import WordStep
 
 DECODE = [sys.executable, "-m", "translate", "decode"]
 
@@ -165,17 +169,13 @@ def test_steps_as_json_are_one_object_per_word_and_the_translation(decode):
         }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("environment", "coloured"),
-    [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)],
-)
-def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environment, coloured):
+def on_a_terminal(command: list[str], **environment: str) -> str:
+    """Run a command whose standard output and error are one terminal; return what it shows."""
     leader, follower = pytest.importorskip("pty").openpty()  # not on Windows
-    arguments = ["No", "This is an example", "--steps", "--model", str(checkpoint_file)]
     with subprocess.Popen(
-        [*DECODE, *arguments],
+        command,
         stdout=follower,
-        stderr=subprocess.DEVNULL,
+        stderr=follower,
         env={**os.environ, "TERM": "xterm", "OMP_NUM_THREADS": "1", **environment},
     ) as process:
         os.close(follower)
@@ -185,14 +185,68 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
                 shown += part
     os.close(leader)
     assert process.returncode == 0
-    text = shown.decode()
+    return shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)],
+)
+def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environment, coloured):
+    arguments = ["No", "This is an example", "--steps", "--model", str(checkpoint_file)]
+    text = on_a_terminal([*DECODE, *arguments], **environment)
     assert ("\x1b[" in text) == ("█" in text) == coloured
     plain = re.sub("\x1b\\[[0-9]*m", "", text).replace("\r", "")
     assert plain.endswith("Das ist ein Beispiel\n")
     # Escape sequences take no width: each probability ends where its heading ends.
-    heading, *rest = plain.splitlines()
+    _, heading, *rest = plain.splitlines()  # after the message about the model
     end = heading.index("probability") + len("probability")
     assert all(re.fullmatch(r"[01]\.\d{3}", line[end - 5 : end]) for line in rest if "</s>" in line)
+
+
+HOSTILE = "No\x1b]0;title\x07 \x9b31m \u202e \u2066 犬"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["decode", HOSTILE, "--prefix", HOSTILE, "--steps"],
+        ["decode", HOSTILE, "--prefix", HOSTILE, "--beam", "2", "--n-best", "2"],
+        ["trace", HOSTILE, "--prefix", HOSTILE, "--kind", "cross"],
+    ],
+)
+def test_no_control_character_of_a_text_reaches_a_terminal(checkpoint_file, command):  # F09
+    path = checkpoint_file.with_name("my\x1b[2Jmodel.ckpt")
+    path.write_bytes(checkpoint_file.read_bytes())
+    text = on_a_terminal([*DECODE[:-1], *command, "--model", str(path)])
+    own = re.sub("\x1b\\[[0-9]*m|\r\n", "", text)  # colours that the program chose
+    assert "my\\x1b[2Jmodel.ckpt" in own and own.count("\\x1b") > 2
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", own)
+    assert "\x1b[31mm" not in text
+
+
+def test_a_file_or_pipe_gets_the_text_as_it_is(checkpoint_file):  # F09
+    arguments = ["No", "--prefix", HOSTILE, "--model", str(checkpoint_file)]
+    finished = subprocess.run([*DECODE, *arguments], capture_output=True, check=True)
+    assert finished.stdout.decode().startswith(HOSTILE)
+
+
+def test_columns_stand_below_each_other_by_the_width_of_a_terminal(capsys):  # N41
+    words = ["Hund", "犬", "🐕‍🦺犬", "e\u0301\u0302", "\x1b[31m", "</s>"]
+    rows = [WordStep(word, 0.5, [(word, 0.25)], [("dog", 1.0)]) for word in words]
+
+    class Steps:
+        translation = Translation("a", [])
+
+        def __iter__(self):
+            return iter(rows)
+
+    display_steps(Steps(), as_json=False)
+    heading, *lines = capsys.readouterr().out.splitlines()[: len(words) + 1]
+    end, attended = heading.index("probability") + 11, heading.index("attended most")
+    for line in lines:
+        assert wcwidth.width(line[: line.index("0.500")]) + 5 == end
+        assert wcwidth.width(line[: line.index("dog")]) == attended
 
 
 @pytest.mark.parametrize(
@@ -215,6 +269,9 @@ def test_a_terminal_shows_steps_in_colour_and_with_bars(checkpoint_file, environ
         ),
         (["No", "--beam", "1001"], "expected a whole number from 1 to 1,000, got '1001'"),
         (["No", "--json"], "--json needs --steps"),
+        (["-Nein"], "if a sentence begins with a dash, write -- before all sentences"),  # N33
+        (["No", "--prefix", "-Nein"], "write such a prefix as --prefix=-TEXT"),
+        (["\x1b[2J", "--\x1b[2J"], "--\\x1b[2J"),  # F09
         (["No", "--steps", "--beam", "2"], "--steps shows greedy search"),
         (["No", "--steps", "--n-best", "1"], "--steps shows greedy search"),
         (["No", "--beam", "2", "--n-best", "3"], "--n-best 3 needs --beam 3 or more"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
+import wcwidth
 
 from translate import cli
-from translate.insight.trace import rules
+from translate.commands.display_trace import display_trace
+from translate.insight.trace import lesson_trace, rules
 
 QUERIES, _, _, SCORES, *_ = rules()
 D_K = QUERIES.shape[1]  # its letter
@@ -135,6 +138,17 @@ def test_a_head_of_a_trained_model_is_shown_with_its_words(trace, checkpoint_fil
     assert letters in out
     first = "example" if kind == "encoder" else "<s>"
     assert re.search(rf"^     {re.escape(first)} ", out, re.MULTILINE)
+
+
+def test_columns_stand_below_each_other_by_the_width_of_a_terminal(capsys):  # N41
+    trace = lesson_trace()
+    trace = replace(trace, rows=["犬", "e\u0301", "a\x1b[2J", *trace.rows[3:]], columns=["犬"] * 6)
+    display_trace(trace, 0, predict=False)
+    tables = re.findall(r"(?:^ {5}.*\d\.\d{4}\n)+", capsys.readouterr().out, re.MULTILINE)
+    assert any("犬" in table for table in tables)
+    for table in tables:
+        lines = [line for line in table.splitlines() if " ..." not in line]
+        assert len({wcwidth.width(line) for line in lines}) <= 1
 
 
 def test_the_mask_is_drawn_as_a_triangle(trace, checkpoint_file):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import warnings
+from xml.etree import ElementTree
 
 import numpy
 import pytest
 import torch
 
 from translate.insight.attention import AttentionMaps
+from translate.insight.page import attention_page
 from translate.insight.plots import attention_heatmap, pixels, rendered
 
 
@@ -119,3 +123,19 @@ def test_no_window_system_is_touched():
     assert (
         "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
     )
+
+
+def test_a_picture_and_a_page_are_well_formed_whatever_the_words_are():  # N08
+    every = [chr(code) for code in (*range(0xA0), 0x2028, 0x202E, 0xD800, 0xFFFE, 0xFFFF, 0x1F600)]
+    word = "".join(every) + "--><!--]]>&lt;<b>"
+    words = [*(f"x{sign}" for sign in every), "-->", "<b>&"]
+    labels = {"target": words[:40], "source": words[40:80], "title": word}
+    weights = torch.rand(40, 40)
+    ElementTree.fromstring(rendered(heatmap(weights, **labels), "svg"))
+    rest = words[80:]
+    labels = {"target": rest, "source": ["a"], "title": word[::-1]}
+    ElementTree.fromstring(rendered(heatmap(torch.rand(len(rest), 1), **labels), "svg"))
+    page = attention_page(maps_of(torch.rand(len(rest), 1), **labels), word)
+    assert page.isascii() and not re.search("[\x00-\x08\x0b-\x1f\x7f]", page)
+    data = re.search('id="maps">(.*?)</script>', page)[1]
+    assert json.loads(data)["title"] == word

@@ -54,7 +54,7 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
 @pytest.mark.parametrize(
     ("section", "key", "value", "parts"),
     [
-        ("model", "warmup_steps", "4e3", ["model.warmup_steps: expected int, got 4000.0"]),
+        ("model", "warmup_steps", "4e3", ["model.warmup_steps: expected int, got 4e3"]),
         ("model", "peak_learning_rate", "0,001", ["expected float, got 0,001"]),
         ("model", "learning_rate", 0.1, ["no setting model.learning_rate", "peak_learning_rate?"]),
         ("model", "norm", "mid", ["model.norm: expected 'pre', 'post', got mid"]),
@@ -97,9 +97,7 @@ def test_a_wrong_setting_is_refused_with_its_name(run, settings, section, key, v
 
 def test_an_unknown_key_names_the_file_and_a_wrong_argument_the_command_line(run, settings):  # L02
     settings["modle"] = {"d_model": 16}
-    refused(
-        run("fit", settings), 2, "my.yaml: no setting modle.d_model; did you mean model.d_model?"
-    )
+    refused(run("fit", settings), 2, "my.yaml:19: no setting modle; did you mean model?")
     del settings["modle"]
     refused(run("fit", settings, "--max_epochs", 3), 2, "did you mean trainer.max_epochs?")
     refused(run("fit", settings, "--model.d_model", "x"), 2, "command line: model.d_model")
@@ -108,13 +106,25 @@ def test_an_unknown_key_names_the_file_and_a_wrong_argument_the_command_line(run
 def test_all_contradictions_are_told_at_once_before_data_is_read(run, settings):  # L03
     settings["model"] |= {"dropout": 1.5, "n_heads": 3, "max_length": 0, "label_smoothing": 1}
     settings["data"] |= {"vocab_size": 2, "train": {"tsv": "nowhere.tsv", "source": "a"}}
-    refused(
-        run("fit", settings), 2,
-        "model.dropout must lie in [0, 1), not 1.5", "model.n_heads 3 does not divide d_model 16",
-        "model.max_length must be at least 2", "model.label_smoothing must lie in [0, 1), not 1",
-        "data.vocab_size must be 5 or more, not 2",
-        "data.train.tsv and data.train.source are both set",
-    )  # fmt: skip
+    outcome = run("fit", settings)
+    assert outcome.code == 2 and not outcome.runs.exists()
+    config = outcome.runs.parent / "my.yaml"
+    lines = config.read_text().splitlines()
+
+    def line(key: str) -> int:
+        return next(n for n, text in enumerate(lines, 1) if text.strip().startswith(f"{key}:"))
+
+    faults = {
+        "dropout": "model.dropout must lie in [0, 1), not 1.5",
+        "n_heads": "model.n_heads 3 does not divide d_model 16",
+        "max_length": "model.max_length must be at least 2, not 0",
+        "label_smoothing": "model.label_smoothing must lie in [0, 1), not 1.0",
+        "vocab_size": "data.vocab_size must be 5 or more, not 2",
+    }
+    told = outcome.err.removeprefix("translate: ").splitlines()
+    assert len(told) == 6
+    assert {f"{config}:{line(key)}: {fault}" for key, fault in faults.items()} < set(told)
+    assert "data.train.tsv and data.train.source are both set" in outcome.err
 
 
 def test_settings_are_parsed_and_checked_without_training(tmp_path):
@@ -127,7 +137,7 @@ def test_settings_are_parsed_and_checked_without_training(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(
         UsageError,
-        match=r"model.dropout must lie in \[0, 1\), not 2.*data.held_out must be 1 or more",
+        match=r"model.dropout must lie in \[0, 1\), not 2(?s:.*)data.held_out must be 1 or more",
     ):
         TranslationCLI("fit", [*data, "--model.dropout", "2", "--data.held_out", "0"])
 
@@ -141,6 +151,23 @@ def test_every_setting_of_model_and_data_has_a_description():
     assert len(described) > 25
     for option in described:
         assert len(option.partition("(type:")[0].split()) > 4, option
+
+
+def test_help_is_short_and_help_all_lists_every_setting():
+    short, everything = io.StringIO(), io.StringIO()
+    for out, args in (
+        (short, ["--help"]),
+        (everything, ["--config", "none.yaml", "--help", "all"]),
+    ):
+        with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
+            main(["fit", *args])
+        assert stop.value.code in (0, None)
+    assert len(short.getvalue().splitlines()) < len(everything.getvalue().splitlines()) / 2
+    for key in ("data.batch_tokens", "model.d_model", "trainer.max_epochs", "trainer.precision"):
+        assert f"\n  --{key} " in short.getvalue() and f"\n  --{key} " in everything.getvalue()
+    assert "--trainer.barebones" not in short.getvalue()
+    assert "--trainer.barebones" in everything.getvalue()
+    assert "`translate fit --help all` shows all" in short.getvalue()
 
 
 def test_a_quoted_number_is_a_number(run, settings):  # L03
@@ -222,7 +249,7 @@ def test_a_name_stays_text_also_through_a_saved_config(run, settings, name):  # 
 
 def test_a_name_that_yaml_reads_as_false_asks_for_quotes(run, settings):  # L12
     settings["name"] = False
-    refused(run("fit", settings), 2, "name: expected str, got False; put text in quotes")
+    refused(run("fit", settings), 2, "name: expected str, got false; put text in quotes")
     del settings["name"]
     refused(run("fit", settings, "--name", "a/b"), 2, "name must be the name of one folder")
 
@@ -264,7 +291,7 @@ def test_a_byte_order_mark_before_a_config_is_no_part_of_a_key(tmp_path):  # D06
 @pytest.mark.parametrize("name", ["train", "valid", "test"])
 def test_a_file_name_where_a_section_belongs_is_told_what_to_write(run, settings, name):
     settings["data"][name] = "three.tsv"
-    refused(run("fit", settings), 2, f"my.yaml: data.{name}: ", "write {tsv: three.tsv}")
+    refused(run("fit", settings), 2, "my.yaml:", f": data.{name}: ", "write {tsv: three.tsv}")
     args = (f"--data.{name}", "three.tsv")
     refused(run("fit", None, *args), 2, "command line: ", f"write --data.{name}.tsv three.tsv")
 
@@ -326,7 +353,9 @@ def test_apples_mps_is_not_chosen_and_refused_in_one_line(monkeypatch):
 
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_a_seed_out_of_range_is_refused_in_one_line(seed):
-    with pytest.raises(UsageError, match=rf"^seed_everything must be from 0 to .*, not {seed}$"):
+    with pytest.raises(
+        UsageError, match=rf"^command line: seed_everything must be from 0 to .*, not {seed}$"
+    ):
         TranslationCLI("fit", ["--seed_everything", str(seed)])
 
 

@@ -11,6 +11,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+
+from translate.text.printable import printable
 
 GREEN, YELLOW, RED, DIM, BOLD = "32", "33", "31", "2", "1"  # ANSI codes
 
@@ -24,7 +27,7 @@ class _MessageHandler(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        message = _PREFIXES.get(record.levelno, "") + record.getMessage()
+        message = printable(_PREFIXES.get(record.levelno, "") + record.getMessage())
         # sys.stderr is looked up for every message, because tests and programs replace it.
         with suppress(OSError):  # a full disk under the messages must not cost the results
             if tqdm := sys.modules.get("tqdm"):  # otherwise there is no progress bar
@@ -41,6 +44,29 @@ def show_messages() -> None:
     logger = logging.getLogger("translate")
     logger.setLevel(logging.INFO)
     logger.addHandler(_HANDLER)
+
+
+class TerminalOutput(TextIOWrapper):
+    """Standard output on a terminal: text is written with its control characters escaped.
+
+    Files and pipes get the text as it is. Only `print_painted` writes control characters.
+    """
+
+    def write(self, text: str) -> int:
+        return super().write(printable(text))
+
+    def write_painted(self, text: str) -> int:
+        return super().write(text)
+
+
+def standard_output() -> TextIOWrapper:
+    """Open standard output again: as UTF-8, with a large buffer, and safe on a terminal.
+
+    argparse ignores errors while it writes a help text: with a buffer that holds the whole text,
+    they occur in the `flush` at the end of the process.
+    """
+    kind = TerminalOutput if os.isatty(1) else TextIOWrapper
+    return kind(open(1, "wb", 1 << 16, closefd=False), "utf-8", "backslashreplace")
 
 
 @contextmanager
@@ -72,8 +98,19 @@ def has_colours() -> bool:
 
 
 def paint(text: str, colour: str) -> str:
-    """Return `text` in one of this module's colours, if standard output shows colours."""
+    """Return `text` in one of this module's colours, if standard output shows colours.
+
+    The result is for `print_painted`.
+    """
+    text = printable(text) if sys.stdout.isatty() else text
     return f"\x1b[{colour}m{text}\x1b[0m" if colour and has_colours() else text
+
+
+def print_painted(line: str) -> None:
+    """Print a line of texts from `paint`, with its colours, and flush."""
+    write = getattr(sys.stdout, "write_painted", sys.stdout.write)
+    write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def ask(question: str) -> str:

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from translate.commands.console import BOLD, DIM, GREEN, RED, YELLOW, has_colours, paint
+import wcwidth
+
+from translate.commands.console import (
+    BOLD,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    has_colours,
+    paint,
+    print_painted,
+)
 from translate.decoding.translation import Translation
 from translate.insight.steps import Steps, WordStep
+from translate.text.printable import printable
 
 _HEADINGS = ("word", "probability", "next best", "attended most")
-_CELLS = ("{:<16}", "{:>11}", " {:<40}", "{}")
 _MIN_PROBABILITY = 0.001  # the table omits less probable candidates
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH = 6  # characters of a bar for an attention weight of 1
@@ -23,8 +34,11 @@ def display_steps(steps: Steps, *, as_json: bool) -> Translation:
     """
     for number, step in enumerate(steps):
         if number == 0 and not as_json:
-            print(_row(_HEADINGS, (DIM,) * 4))
-        print(_json_row(step) if as_json else _table_row(step), flush=True)
+            print_painted(_row(_HEADINGS, (DIM,) * 4))
+        if as_json:
+            print(_json_row(step), flush=True)
+        else:
+            print_painted(_table_row(step))
     text = steps.translation.text
     print(json.dumps({"translation": text}, ensure_ascii=False) if as_json else text, flush=True)
     return steps.translation
@@ -52,8 +66,14 @@ def _table_row(step: WordStep) -> str:
 
 
 def _row(columns: Sequence[str], colours: Sequence[str]) -> str:
-    """Pad the columns, then paint them: escape sequences would count as width."""
-    cells = [cell.format(column) for cell, column in zip(_CELLS, columns, strict=True)]
+    """Pad the columns to their widths on a terminal, where 犬 takes two columns; paint them."""
+    word, probability, candidates, attended = map(printable, columns)
+    cells = (
+        wcwidth.ljust(word, 16),
+        wcwidth.rjust(probability, 11),
+        f" {wcwidth.ljust(candidates, 40)}",
+        attended,
+    )
     return " ".join(paint(cell, colour) for cell, colour in zip(cells, colours, strict=True))
 
 

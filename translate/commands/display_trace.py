@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import wcwidth
 from torch import Tensor
 
 from translate.commands.shape_quiz import ShapeQuiz
 from translate.insight.trace import Rule, Trace, compare_stages, row_of, single_token
+from translate.text.printable import printable
 
 _MAX_NUMBERS = 8  # numbers shown of a row; twice as many if each number belongs to a token
 _MAX_ROWS = 8  # larger weight matrices are not shown
@@ -99,15 +101,17 @@ def _print_table(matrix: Tensor, names: list[str], columns: list[str] | None = N
     shown = 2 * _MAX_NUMBERS if columns else _MAX_NUMBERS
     lines = [_row(row, shown) for row in matrix]
     if columns:
-        headings = "".join(f"{name[:8]:>9}" for name in columns[:shown])
+        columns = [wcwidth.clip(printable(name), 0, 8) for name in columns[:shown]]
+        headings = "".join(wcwidth.rjust(name, 9) for name in columns)
         names, lines = ["", *names], [headings, *lines]
     _print_rows(names, lines)
 
 
 def _print_rows(names: Sequence[str], lines: Sequence[str]) -> None:
-    width = max(map(len, names))
+    names = [printable(name) for name in names]
+    width = max(map(wcwidth.width, names))  # on a terminal, where 犬 takes two columns
     for name, line in zip(names, lines, strict=True):
-        print(f"     {name:<{width}}{line}")
+        print(f"     {wcwidth.ljust(name, width)}{line}")
 
 
 def _row(numbers: Tensor, shown: int = _MAX_NUMBERS) -> str:

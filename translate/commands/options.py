@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from translate.text.printable import printable
 
 if TYPE_CHECKING:
     from translate.insight.attention import Kind
@@ -37,7 +40,11 @@ class Parser(argparse.ArgumentParser):
         return self.parse_args(argv) if "--" in argv else self.parse_intermixed_args(argv)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        about_dash = re.search("unrecognized arguments: -|expected one argument", message)
+        if about_dash and "SENTENCE" in self.format_usage():
+            message += "; if a sentence begins with a dash, write -- before all sentences"
+            message += "; write such a prefix as --prefix=-TEXT"
+        self.exit(2, printable(f"{self.prog}: error: {message} (see {self.prog} --help)") + "\n")
 
 
 # Argument types

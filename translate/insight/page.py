@@ -16,7 +16,8 @@ def attention_page(maps: AttentionMaps, title: str) -> str:
         "weights": maps.weights.double().round(decimals=4).tolist(),
         "title": title,
     }
-    # "<" is escaped, so that no word can end the script element that holds the numbers.
-    data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    # JSON escapes control characters, and all others that are not ASCII. "<" is escaped, so that no
+    # word can end the script element that holds the numbers.
+    data = json.dumps(content).replace("<", "\\u003c")
     template = files("translate.insight").joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(maps=data)

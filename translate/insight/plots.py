@@ -16,6 +16,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
 
 from translate.insight.attention import AttentionMaps
+from translate.text.printable import printable
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +56,14 @@ def attention_heatmap(maps: AttentionMaps, title: str, *, scale: bool = True) ->
     if scale:
         figure.colorbar(image, ax=list(grid), label="attention weight (each row sums to 1)")
     # A title has about eight characters per inch. All white space becomes single spaces.
-    short = textwrap.shorten(title, int(8 * size[0]), placeholder=" …")
+    # A control character is no valid XML: it would spoil an SVG file.
+    short = textwrap.shorten(printable(title), int(8 * size[0]), placeholder=" …")
     figure.suptitle(short, parse_math=False)
     return figure
 
 
 def _shorten(word: str) -> str:
+    word = printable(word)
     return word if len(word) <= _MAX_LABEL else word[: _MAX_LABEL - 1] + "…"
 
 

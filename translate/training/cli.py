@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 import uuid
-from argparse import ArgumentError
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from translate.decoding.translator import Translator
 from translate.errors import UsageError, WriteError
 from translate.evaluation.report import report, report_challenges
 from translate.text.corpus import Pair
-from translate.training import config_types  # noqa: F401 (registers the type of a path)
 from translate.training.callbacks import (
     EarlyStoppingAboveZero,
     ProgressBar,
@@ -41,8 +39,10 @@ from translate.training.callbacks import (
     Speed,
 )
 from translate.training.checkpoint_io import AtomicCheckpointIO
-from translate.training.config_errors import explain, section_names
+from translate.training.config_parser import ConfigParser
+from translate.training.config_types import allow_packages
 from translate.training.data import TranslationData, read_files
+from translate.training.help import HelpfulParser
 from translate.training.logger import RunLogger
 from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
@@ -95,6 +95,7 @@ class TranslationCLI(LightningCLI):
         module_class: type[TranslationModule] = TranslationModule,
     ) -> None:
         silence_lightning()
+        allow_packages()
         self.command = command
         super().__init__(
             module_class,
@@ -106,6 +107,7 @@ class TranslationCLI(LightningCLI):
             seed_everything_default=1,
             auto_configure_optimizers=False,
             load_from_checkpoint_support=False,
+            parser_class=HelpfulParser,
             trainer_defaults={
                 # "auto" would choose Apple's MPS, on which this program has never been tried.
                 "accelerator": "cpu" if torch.backends.mps.is_available() else "auto",
@@ -132,14 +134,20 @@ class TranslationCLI(LightningCLI):
         parser.link_arguments("model.max_length", "data.max_length")
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
-        """Parse the command line and its config files."""
-        self.config = _parse(parser, args)
+        """Parse the command line and its config files; `instantiate_classes` reports faults."""
+        if isinstance(parser, HelpfulParser) and {"-h", "--help"} & set(args):
+            parser.show_all = args[-1] == "all"
+            parser.print_help()
+            parser.exit()
+        self.settings = ConfigParser(parser, args)
+        self.config = self.settings.config
         seed = self.config.seed_everything  # true draws one, false sets none
         if not 0 <= seed <= MAX_SEED:
-            raise UsageError(f"seed_everything must be from 0 to {MAX_SEED:,}, not {seed}")
+            self.settings.refuse(f"seed_everything must be from 0 to {MAX_SEED:,}, not {seed}")
+            self.config.seed_everything = False
 
     def instantiate_classes(self) -> None:
-        """Build model, data and callbacks, or report all invalid settings in one message."""
+        """Build model, data and callbacks, or report all invalid settings, one per line."""
         highest = {"beam": MAX_BEAM, "length_penalty": MAX_LENGTH_PENALTY}
         faults = out_of_range(vars(self.config), {"beam": 1, "length_penalty": 0}, highest)
         parts = []
@@ -147,9 +155,10 @@ class TranslationCLI(LightningCLI):
             try:
                 parts.append(self.parser.instantiate(Namespace({name: self.config[name]}))[name])
             except ValueError as error:
-                faults.append(str(error))
-        if faults:
-            raise UsageError("; ".join(faults))
+                faults += str(error).split("; ")
+        for fault in faults:
+            self.settings.refuse(fault)
+        self.settings.check()
         self.model, self.datamodule, *self.callbacks = parts
 
     def fit(self) -> list[str]:
@@ -392,22 +401,6 @@ def _reason(error: Exception) -> str:
     reasons = re.split(r"\n +- ", str(error))
     reason = " ".join(reasons[min(1, len(reasons) - 1)].split())
     return re.sub(r"^Problem with given class_path '(.*?)':", r"\1:", reason)
-
-
-def _parse(parser: LightningArgumentParser, args: list[str]) -> Namespace:
-    """Return the settings, or raise UsageError with what is wrong and where."""
-    for arg in args:
-        if re.search("[\ud800-\udfff]", arg):  # stands for a byte that is not UTF-8
-            raise UsageError(f"{arg!r} is not UTF-8: rename the file or folder")
-    known = parser.get_defaults().keys()
-    try:
-        config = parser.parse_args(args)
-    except (ArgumentError, UnicodeDecodeError) as error:
-        raise UsageError(explain(str(error), args, known)) from None
-    for name in section_names(known):
-        if not isinstance(value := config.get(name), Namespace):
-            raise UsageError(f"{name}: expected a section of settings, got {value}")
-    return config
 
 
 @contextlib.contextmanager

@@ -1,14 +1,24 @@
-"""Set how jsonargparse reads and writes paths and text, when this module is imported."""
+"""Set how jsonargparse reads and writes values, when this module is imported.
+
+This concerns text, paths, and the classes that a config may name (class_path).
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonargparse import set_dumper
+from jsonargparse import set_dumper, set_parsing_settings
 from jsonargparse.typing import register_type
+
+# A config may name classes of these packages only. Otherwise somebody else's config could run any
+# function of any module on the path, which includes the current folder.
+ALLOWED_PACKAGES = ("torch", "lightning", "translate")
+# An environment variable with further packages, separated by commas.
+PACKAGES_VARIABLE = "TRANSLATE_CLASSES"
 
 
 class _Dumper(yaml.SafeDumper):
@@ -36,3 +46,18 @@ register_type(
     deserializer=lambda text: Path(text).expanduser().absolute(),
     fail_already_registered=False,
 )
+
+
+def allow_packages() -> None:
+    """Let configs name classes of ALLOWED_PACKAGES and of those in the environment variable.
+
+    Raises:
+        ValueError: the variable holds something else than names of packages.
+    """
+    further = [name.strip() for name in os.environ.get(PACKAGES_VARIABLE, "").split(",")]
+    allowed = [*ALLOWED_PACKAGES, *filter(None, further)]
+    set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=allowed)
+
+
+# Lightning turns on configs from URLs; a config is a local file.
+set_parsing_settings(config_read_mode_urls_enabled=False, config_read_mode_fsspec_enabled=False)
