@@ -113,7 +113,10 @@ REFUSED = [
 
 # N06 N12 N14 N26 N28 N36
 @pytest.mark.parametrize(("trainer", "part"), REFUSED, ids=str)
-def test_a_setting_that_cannot_be_followed_is_refused_at_the_start(run, settings, trainer, part):
+def test_a_setting_that_cannot_be_followed_is_refused_at_the_start(
+    run, settings, trainer, part, monkeypatch
+):
+    monkeypatch.setenv("TRANSLATE_CLASSES", "builtins")
     outcome = fit(run, settings, trainer)
     assert (outcome.code, outcome.out) == (2, "")
     assert part in outcome.err
@@ -195,7 +198,10 @@ BOARD = {
     ],
     ids=str,
 )
-def test_a_setting_beside_the_update_does_not_change_the_weights(run, settings, finished, trainer):
+def test_a_setting_beside_the_update_does_not_change_the_weights(
+    run, settings, finished, trainer, monkeypatch
+):
+    monkeypatch.setenv("TRANSLATE_CLASSES", "builtins")
     outcome = fit(run, settings, trainer)
     assert outcome.code == 0, outcome.err
     assert torch.equal(outcome.weights(), finished.weights())

@@ -82,10 +82,9 @@ def test_a_search_that_cannot_be_is_refused_before_any_sentence(
     settings |= {"beam": beam, "length_penalty": penalty}
     refused = run("test", settings, "--ckpt_path", trained)
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err == (
-        f"translate: beam must be from 1 to 1,000, not {beam}; "
-        f"length_penalty must be from 0 to 10, not {penalty}\n"
-    )
+    first, second = refused.err.splitlines()
+    assert first.endswith(f"my.yaml:1: beam must be from 1 to 1,000, not {beam}")
+    assert second.endswith(f": length_penalty must be from 0 to 10, not {penalty}")
 
 
 def test_translations_and_scores_lie_beside_the_run(run, settings, trained):

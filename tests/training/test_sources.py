@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import pytest
@@ -40,7 +41,7 @@ def test_a_run_on_a_list_can_be_repeated_from_its_config(run, settings, tmp_path
 )
 def test_a_wrong_setting_inside_a_source_is_named(run, settings, value, message):
     settings["data"]["train"] = value
-    assert f"my.yaml: {message}" in refusal(run("fit", settings))
+    assert re.search(rf"my\.yaml:[567]: {re.escape(message)}", refusal(run("fit", settings)))
 
 
 def test_a_source_on_the_command_line_is_told_from_one_in_a_file(run, settings):
@@ -53,7 +54,7 @@ def test_a_source_on_the_command_line_is_told_from_one_in_a_file(run, settings):
 def test_an_empty_list_of_sources_is_refused(run, settings):
     settings["data"]["train"] = []
     line = refusal(run("fit", settings))
-    assert line == "translate: data.train is an empty list: name a file"
+    assert line.endswith("my.yaml:5: data.train is an empty list: name a file")
 
 
 @pytest.mark.parametrize(
