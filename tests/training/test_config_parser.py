@@ -9,6 +9,7 @@ import pytest
 
 from translate.errors import UsageError
 from translate.training.cli import TranslationCLI
+from translate.training.config_reader import ConfigReader
 from translate.training.config_types import PACKAGES_VARIABLE
 
 DATA = "data: {train: {tsv: nowhere.tsv}}\n"
@@ -42,6 +43,29 @@ def test_all_faults_of_all_sections_files_and_arguments_are_told_at_once(faults,
         "other.yaml:2: beam: expected int, but it is empty; without this line it is 5",
         "command line: no setting --foo; `translate fit --help all` lists all",
         "command line: model.norm: expected 'pre', 'post', got mid",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("model.d_modle", "did you mean model.d_model?"),
+        ("trianer", "did you mean trainer?"),
+        ("data.train.tvs", "did you mean data.train.tsv?"),
+        ("max_epochs", "did you mean trainer.max_epochs?"),
+        ("zzz", "`translate fit --help all` lists all"),
+    ],
+)
+def test_the_nearest_known_setting_is_named(key, hint):  # L02
+    reader = ConfigReader(["model.d_model", "trainer.max_epochs", "data.train"])
+    assert reader.unknown(key) == f"no setting {key}; {hint}"
+
+
+def test_faults_of_the_trainer_are_told_with_the_others(faults):
+    assert faults("trainer:\n  max_epochs: 0\n  max_steps: 0\nbeam: 0\n") == [
+        "my.yaml:2: nothing to train: trainer.max_epochs is 0",
+        "my.yaml:3: nothing to train: trainer.max_steps is 0",
+        "my.yaml:4: beam must be from 1 to 1,000, not 0",
     ]
 
 

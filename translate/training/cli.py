@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import yaml
 from jsonargparse import Namespace
-from lightning import Trainer
+from lightning import Callback, Trainer
 from lightning.pytorch.callbacks import ProgressBar as LightningBar
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.plugins.environments import LightningEnvironment
@@ -158,6 +158,13 @@ class TranslationCLI(LightningCLI):
                 faults += str(error).split("; ")
         for fault in faults:
             self.settings.refuse(fault)
+        if self.settings.faulty and self.command == "fit":  # `fit` checks the Trainer later
+            self.callbacks: list[Callback] = []
+            try:
+                check_trainer(self.make_trainer())
+            except UsageError as error:
+                for fault in str(error).split("; "):
+                    self.settings.refuse(fault)
         self.settings.check()
         self.model, self.datamodule, *self.callbacks = parts
 

@@ -172,7 +172,8 @@ class ConfigParser:
         root = self._reader.root(key)
         if _is_no_setting(option):
             return ""
-        if root not in self._known and key not in self._reader.sections:
+        unknown = root not in self._known and key not in self._reader.sections
+        if unknown or (root in FILE_SECTIONS and key not in (root, *FILE_SETTINGS)):
             return self._reader.unknown(option)
         if value == _MISSING:
             return f"{key}: expected a value after {option}"

@@ -26,7 +26,7 @@ class HelpfulParser(LightningArgumentParser):
 
     show_all = False
 
-    def format_help(self) -> str:
+    def format_help(self) -> str:  # type: ignore[override] # the same as in every Python so far
         """Return the short help, or the help of all settings."""
         full = super().format_help()
         return full if self.show_all else short_help(full)
