@@ -46,7 +46,7 @@ def test_a_wrong_setting_inside_a_source_is_named(run, settings, value, message)
 
 def test_a_source_on_the_command_line_is_told_from_one_in_a_file(run, settings):
     line = refusal(run("fit", None, "--data.train.tvs", "a"))
-    assert line.startswith("translate: command line: no setting data.train.tvs")
+    assert line.startswith("translate: command line: no setting --data.train.tvs; did you")
     line = refusal(run("fit", settings, "--data.train.columns", "[1]"))
     assert "command line: data.train.columns: expected tuple with 2 elements" in line
 
