@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -39,6 +42,22 @@ def interruptible() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """Return an empty folder of a user without privileges, and be that user during the test.
+
+    Root may read and write everything, whatever the permissions are.
+    """
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        if os.name == "posix" and os.geteuid() == 0:
+            os.chown(name, 65534, -1)
+            os.seteuid(65534)
+            yield Path(name)
+            os.seteuid(0)
+        else:
+            yield Path(name)
 
 
 def small_config(**changes) -> TransformerConfig:
@@ -166,7 +185,7 @@ def translator(memorised_tokenizer) -> Translator:
 def checkpoint(translator) -> dict:
     """What training would write for that model."""
     state = {f"model.{name}": tensor for name, tensor in translator.model.state_dict().items()}
-    entry = checkpoint_entry(translator.model.config, translator.tokenizer)
+    entry = checkpoint_entry(translator.model.config, translator.tokenizer, state)
     return {"state_dict": state, "translate": entry}
 
 

@@ -38,7 +38,8 @@ RESERVED = {
     "sacrebleu": {"evaluation"},
     "torch": {"model", "decoding", "insight", "evaluation", "training", "commands"},
 }
-PUBLIC = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}  # of named tuples
+# The fields of named tuples, and os._exit, are documented.
+PUBLIC = {"_asdict", "_fields", "_replace", "_make", "_field_defaults", "_exit"}
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:

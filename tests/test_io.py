@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_lines_that_have_arrived_are_yielded_before_more_is_read():
         assert next(groups) == ["zwölf", "drei", "vier"]
         writer.write("f\u00fcnf".encode()[:2])
         writer.close()
-        with pytest.raises(UserError, match="line 5: byte 2 is not UTF-8"):
+        with pytest.raises(UserError, match=r"line 5: byte 2 \(0xc3\) is not UTF-8"):
             next(groups)
 
 
@@ -40,7 +41,7 @@ def test_lines_that_have_arrived_are_yielded_before_more_is_read():
 def test_the_lines_before_a_faulty_line_are_not_lost(fault):
     groups = available_lines(io.BytesIO(b"eins\nzwei\n" + fault + b"\nvier\n"))
     assert next(groups) == ["eins", "zwei"]
-    with pytest.raises(UserError, match="line 3: byte 2 is"):
+    with pytest.raises(UserError, match=r"line 3: byte 2 .*is"):
         next(groups)
 
 
@@ -82,12 +83,67 @@ def test_a_link_stays_a_link_and_a_pipe_stays_a_pipe(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_an_unwritable_path_is_refused(tmp_path):
+def test_a_pipe_without_a_path_can_be_written():
+    reading, writing = os.pipe()
+    path = Path(f"/dev/fd/{writing}")
+    if not path.exists():
+        pytest.skip("this system has no /dev/fd")
+    check_writable(path)
+    write_atomically(path, b"x\n")
+    assert os.read(reading, 10) == b"x\n"
+    os.close(reading)
+    os.close(writing)
+
+
+# F10
+def test_a_path_that_cannot_become_a_file_is_refused_and_nothing_is_left_behind(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "locked.txt").write_text("kept")
+    (tmp_path / "locked.txt").chmod(0o444)
+    refused = {
+        ".": "it is a folder",
+        "none/new.txt": "there is no folder",
+        "locked.txt/new.txt": "Not a directory",
+        "locked.txt": "the file is read-only",
+        "n" * 256: "name too long",
+        "d/" * 2100 + "new.txt": "name too long",
+        "loop": "symbolic links",
+    }
+    before = sorted(tmp_path.iterdir())
+    for name, message in refused.items():
+        with pytest.raises(UserError, match=f"(?s)^cannot write .*{message}"):
+            check_writable(tmp_path / name)
     check_writable(tmp_path / "new.txt")
-    with pytest.raises(UserError, match="it is a folder"):
-        check_writable(tmp_path)
-    with pytest.raises(UserError, match="there is no folder"):
-        check_writable(tmp_path / "none" / "new.txt")
+    check_writable(tmp_path / ("n" * 255))
+    check_writable(Path(os.devnull))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+# F10
+def test_a_folder_is_tried_rather_than_believed(unprivileged):
+    """`os.access` would say yes to each of these on some system."""
+    locked = unprivileged / "locked"
+    locked.mkdir(mode=0o500)
+    with pytest.raises(UserError, match="Permission denied"):
+        check_writable(locked / "new.txt")
+    locked.chmod(0o000)
+    with pytest.raises(UserError, match="Permission denied"):
+        check_writable(locked / "new.txt")
+    locked.chmod(0o700)
+    check_writable(locked / "new.txt")
+
+
+# F10
+def test_a_full_disk_is_noticed_before_the_work(tmp_path):
+    resource = pytest.importorskip("resource")  # not on Windows
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(UserError, match=r"cannot write .*new\.txt: "):
+            check_writable(tmp_path / "new.txt")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_nul_byte_is_reported_with_its_line():

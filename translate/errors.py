@@ -9,6 +9,10 @@ class UserError(Exception):
     exit_code = 1
 
 
+class WriteError(UserError):
+    """A file that cannot be written: a full disk, a quota, missing permission."""
+
+
 class UsageError(UserError):
     """An invalid option or setting."""
 

@@ -93,7 +93,7 @@ def test_problems_follow_the_table_worst_first(check):
     assert lines[lines.index("") + 3 :] == [
         "",
         "unsafe   not-utf-8              a.de:2",
-        "         byte offset 10: 0xf6 is not UTF-8",
+        "         byte 3 (0xf6) is not UTF-8",
         "         if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW",
         "",
         "warning  tab                    a.en:2   2 lines",
@@ -110,6 +110,20 @@ def test_problems_follow_the_table_worst_first(check):
         "",
         "NOT SAFE to train on: 1 unsafe, 2 warnings, 1 note",
     ]
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-16", "utf-16-le"])
+def test_of_a_file_that_cannot_be_read_only_the_problem_is_printed(check, encoding):
+    if encoding:
+        write("a.tsv", TABLE.encode(encoding))
+    code, out = check("a.tsv")
+    assert code == 1
+    heading, *_, blank, verdict = out.splitlines()
+    assert heading.startswith("unsafe ")
+    assert (blank, verdict) == ("", "NOT SAFE to train on: 1 unsafe")
+    write("b.tsv", TABLE)
+    _, out = check("b.tsv", "--valid", "a.tsv")
+    assert out.split("\n", maxsplit=1)[0].split() == ["train"]
 
 
 def test_the_json_report_is_one_object(report):

@@ -67,8 +67,9 @@ SAFE = "a\\x1b[2J\\x07b\\x9b\\u202ec\\r\\ud800\n\tä 犬"
 
 def test_messages_have_their_control_characters_escaped(capsys):  # F09
     console.show_messages()
-    logger.warning("file %s", HOSTILE)
-    assert capsys.readouterr().err == f"warning: file {SAFE}\n"
+    # Without the lone surrogate, which pytest-xdist cannot pass on in captured messages.
+    logger.warning("file %s", HOSTILE.replace("\ud800", ""))
+    assert capsys.readouterr().err == f"warning: file {SAFE}\n".replace("\\ud800", "")
 
 
 def test_results_on_a_terminal_are_escaped_except_for_own_colours(

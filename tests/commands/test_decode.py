@@ -305,6 +305,37 @@ def test_the_output_must_not_overwrite_the_input(decode, capsys, tmp_path):
     assert file.read_text() == "No\n"
 
 
+# F10
+@pytest.mark.parametrize("command", ["decode", "attend"])
+def test_a_place_that_cannot_be_written_is_named_before_the_work(tmp_path, capsys, command):
+    locked = tmp_path / "locked.svg"
+    locked.touch(0o444)
+    for path in (locked, tmp_path / "none" / "x.svg", tmp_path / ("n" * 256 + ".svg")):
+        code = cli.main([command, "No", "--output", str(path), "--model", "missing"])
+        captured = capsys.readouterr()
+        assert (code, captured.out) == (1, "")
+        assert captured.err.startswith(f"translate: cannot write {path}: ")  # not the model
+        assert captured.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [locked]
+
+
+# F10
+def test_an_output_that_fills_up_is_reported_in_one_line(decode, tmp_path):
+    if not os.path.exists("/dev/full"):  # noqa: PTH110
+        pytest.skip("this system has no /dev/full")
+    code, out, err = decode("No", "--output", "/dev/full")
+    assert (code, out) == (1, "")
+    assert err[1:] == ["translate: cannot write /dev/full: No space left on device"]
+
+
+# F10
+def test_input_and_output_with_impossible_names_cause_no_traceback(decode, tmp_path):
+    file = tmp_path / "in.txt"
+    file.write_text("No\n")
+    for name in ("n" * 256, "in.txt/x"):
+        assert decode("--input", str(file), "--output", str(tmp_path / name))[0] == 1
+
+
 def test_a_missing_input_is_named_also_beside_an_existing_output(decode, tmp_path):
     output = tmp_path / "out.txt"
     output.write_text("kept")

@@ -20,3 +20,10 @@ def test_an_existing_file_is_not_replaced(tmp_path, capsys):
     assert cli.main(["template", str(file)]) == 2
     assert "already exists" in capsys.readouterr().err
     assert file.read_text() == "mine"
+
+
+# F10
+def test_a_place_that_cannot_be_written_is_named(tmp_path, capsys):
+    for path in (tmp_path / "none" / "my.yaml", tmp_path / ("n" * 256)):
+        assert cli.main(["template", str(path)]) == 1
+        assert capsys.readouterr().err.startswith(f"translate: cannot write {path}: ")

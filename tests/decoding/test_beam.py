@@ -92,12 +92,12 @@ def test_a_beam_of_one_is_greedy_search(config, seed):
         "prefixes": [Prefix(range(5, 5 + n % 4)) for n in range(12)],
     }
     greedy = GreedySearch(model, inputs(src, **given)).run()
-    assert {one.finished for one in greedy} == {True, False}
+    assert {one.finished for (one,) in greedy} == {True, False}
     for length_penalty in PENALTIES:
         found = search(model, src, 1, length_penalty, **given)
         assert [len(one) for one in found] == [1] * 12
         assert [(one.ids, one.finished) for (one,) in found] == [
-            (one.ids, one.finished) for one in greedy
+            (one.ids, one.finished) for (one,) in greedy
         ]
 
 
@@ -115,9 +115,9 @@ def in_words(translator) -> tuple[Transformer, SearchInputs]:
 def test_a_beam_of_one_is_greedy_search_within_the_characters_of_a_prefix(in_words):
     greedy = GreedySearch(*in_words).run()
     found = BeamSearch(*in_words, beam=1, length_penalty=1.0).run()
-    assert {one.finished for one in greedy} == {True, False}
+    assert {one.finished for (one,) in greedy} == {True, False}
     assert [(one.ids, one.finished) for (one,) in found] == [
-        (one.ids, one.finished) for one in greedy
+        (one.ids, one.finished) for (one,) in greedy
     ]
 
 

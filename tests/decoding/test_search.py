@@ -61,7 +61,7 @@ def test_a_prefix_read_in_one_go_equals_one_read_piece_by_piece(model):
     for _ in range(5):
         logits = beside_an_empty_one.advance()[:1]
     torch.testing.assert_close(logits, first, atol=1e-5, rtol=1e-5)
-    assert beside_an_empty_one.run()[0].ids == at_once.run()[0].ids
+    assert beside_an_empty_one.run()[0] == at_once.run()[0]
 
 
 # A20, G02, G09
@@ -72,38 +72,39 @@ def test_a_batch_of_unequal_sources_prefixes_and_limits_equals_each_alone(model)
     together = search(model, src, prefixes=prefixes, limits=limits).run()
     for n in range(9):
         alone = search(model, src[n : n + 1], prefixes=prefixes[n : n + 1], limits=limits[n:][:1])
-        assert together[n] == alone.run()[0]
-        assert together[n].ids[: n % 4] == list(prefixes[n].pieces)
-        assert len(together[n].ids) <= n % 4 + limits[n]
+        assert alone.run() == [together[n]]
+        (hypothesis,) = together[n]
+        assert hypothesis.ids[: n % 4] == list(prefixes[n].pieces)
+        assert len(hypothesis.ids) <= n % 4 + limits[n]
 
 
 # G01, G04
 def test_one_call_a_piece_and_one_for_the_end_and_no_special_piece(config, scripted):
     model = scripted(config(), [7, 8, 9, EOS])
-    (hypothesis,) = search(model, sources(1)).run()
+    ((hypothesis,),) = search(model, sources(1)).run()
     assert hypothesis.ids == [7, 8, 9]
     assert hypothesis.finished
     assert model.calls == 4
 
 
 def test_a_sentence_that_ends_exactly_at_the_limit_is_finished(config, scripted):
-    (hypothesis,) = search(scripted(config(), [7, 8, EOS]), sources(1), limits=[2]).run()
+    ((hypothesis,),) = search(scripted(config(), [7, 8, EOS]), sources(1), limits=[2]).run()
     assert hypothesis.ids == [7, 8] and hypothesis.finished
-    (hypothesis,) = search(scripted(config(), [7, 8, 9, EOS]), sources(1), limits=[2]).run()
+    ((hypothesis,),) = search(scripted(config(), [7, 8, 9, EOS]), sources(1), limits=[2]).run()
     assert hypothesis.ids == [7, 8] and not hypothesis.finished
 
 
 # G09
 def test_the_limit_counts_what_comes_after_the_prefix(config, scripted):
     model = scripted(config(), [7] * 32)
-    (hypothesis,) = search(model, sources(1), limits=[2], prefixes=[Prefix([5, 6, 5])]).run()
+    ((hypothesis,),) = search(model, sources(1), limits=[2], prefixes=[Prefix([5, 6, 5])]).run()
     assert hypothesis.ids == [5, 6, 5, 7, 7]
 
 
 # A24
 def test_the_search_never_goes_beyond_the_positions_of_the_model(config, scripted):
     model = scripted(config(max_length=9), [7] * 9)
-    (hypothesis,) = search(model, sources(1), limits=[500], prefixes=[Prefix([5, 6, 5])]).run()
+    ((hypothesis,),) = search(model, sources(1), limits=[500], prefixes=[Prefix([5, 6, 5])]).run()
     assert len(hypothesis.ids) == 8
     assert not hypothesis.finished
 
@@ -111,9 +112,9 @@ def test_the_search_never_goes_beyond_the_positions_of_the_model(config, scripte
 # G03
 def test_an_untrained_model_stops_at_the_limit_and_says_so(config):
     started = time.monotonic()
-    hypotheses = search(Transformer(config()).eval(), sources(5), never=(*NEVER, EOS)).run()
-    assert [len(hypothesis.ids) for hypothesis in hypotheses] == [12] * 5
-    assert not any(hypothesis.finished for hypothesis in hypotheses)
+    found = search(Transformer(config()).eval(), sources(5), never=(*NEVER, EOS)).run()
+    assert [len(hypothesis.ids) for (hypothesis,) in found] == [12] * 5
+    assert not any(hypothesis.finished for (hypothesis,) in found)
     assert time.monotonic() - started < 5
 
 

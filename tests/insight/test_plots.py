@@ -108,9 +108,12 @@ def test_every_panel_shows_its_own_weights():
     assert max(pixels(figure).shape) <= 4000
 
 
-def test_a_picture_is_written_as_png_and_svg():
-    figure = heatmap(torch.rand(2, 2), source=["Ärger", "漢字"])
+def test_a_picture_is_written_as_png_and_svg(caplog):
+    figure = heatmap(torch.rand(2, 2), source=["Ärger", "漢字漢"])
     assert rendered(figure, "png").startswith(b"\x89PNG")
+    assert caplog.messages == [
+        "the picture shows boxes for '字', '漢', which its font does not have"
+    ]
     svg = rendered(figure, "svg").decode()
     assert "<svg" in svg and "</svg>" in svg
 

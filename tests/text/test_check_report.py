@@ -21,6 +21,7 @@ from translate.errors import UserError
 from translate.text.check_report import Report, check_files
 from translate.text.corpus import ParallelFiles
 from translate.text.problems import KINDS, NOTE, UNSAFE, WARNING
+from translate.text.text_files import FREE_SIZE
 from translate.training.data import TranslationData
 
 ROOT = Path(__file__).parents[2]
@@ -45,11 +46,13 @@ GERMAN = [
 ]
 PAIRS = list(zip(ENGLISH, GERMAN, strict=True))
 ROWS = [f"{source}\t{target}" for source, target in PAIRS]
+CSV = [f'"{source}";{target}' for source, target in PAIRS]
 OBJECTS = [json.dumps({"en": source, "de": target}) for source, target in PAIRS]
 NAMES = [f"{name}\t{name}" for name in string.ascii_letters[:15]]
 SYLLABLES = [f"{a}{b}" for a in "bdfghk" for b in "aeiou"]
 MORE = [f"{first}{other}\t{first}{other}" for first in string.ascii_letters for other in SYLLABLES]
 LONG = " ".join(string.ascii_letters)
+MANY = ("</tu>", "<tuv xml:lang='en'><seg>Hi.</seg></tuv>" * 100 + "</tu>")
 UNLIKE = "Go on.\t" + "Geh weiter. " * 4
 VERY_LONG = "ü " * 1400 + "\t" + "x " * 1400
 NUL = r'{"en": "Go on.", "de": "Geh\u0000."}'
@@ -147,6 +150,14 @@ CASES = {
     "no table": one("no-pairs", "a.tsv", 0, UNSAFE, text(ENGLISH)),
     "json": one("broken-format", "a.jsonl", 2, UNSAFE, put(OBJECTS, 2, "{'en'}")),
     "json array": one("broken-format", "a.jsonl", 1, UNSAFE, b"[\n1\n]\n"),
+    "csv": one("broken-format", "a.csv", 2, UNSAFE, put(CSV, 2, '"Hi.;Hallo.')),  # F14
+    "no such column": one("no-column", "a.csv", 1, UNSAFE, text(["id;english", *CSV])),  # F14
+    "xml as text": one("other-format", "a.en", 1, UNSAFE, memory(*UNITS)),  # N04
+    "html as a table": one("other-format", "a.tsv", 2, UNSAFE, b"\n<html>\n<body>x\ty\n"),
+    "json as text": one("other-format", "a.de", 1, UNSAFE, text(OBJECTS)),  # N04
+    "spreadsheet": one("other-archive", "a.tsv", 0, UNSAFE, b"PK\3\4..xl/workbook.xml"),  # F14
+    "huge line": one("huge-line", "a.en", 2, UNSAFE, put(ENGLISH, 2, "x " * 600_000)),  # F05
+    "bomb": one("broken-archive", "a.en", 0, UNSAFE, gzip.compress(bytes(FREE_SIZE + 1))),  # F05
     "xml": one("broken-format", "a.tmx", 4, UNSAFE, memory(UNITS[0], "</tuv>", *UNITS)),
     # Alignment
     "lost line": Case("unequal-counts", "a.en", 6, UNSAFE, 1, {"a.de": text(GERMAN[:5])}),  # D02
@@ -159,6 +170,12 @@ CASES = {
     "long row": one("many-columns", "a.tsv", 3, WARNING, put(ROWS, 3, "a\tb\tc")),  # D11
     "no key": one("no-field", "a.jsonl", 4, WARNING, put(OBJECTS, 4, '{"en": "x"}')),
     "json nul": one("no-text", "a.jsonl", 4, WARNING, put(OBJECTS, 4, NUL)),
+    "no segment": one(
+        "no-segment", "a.tmx", 4, WARNING, memory(UNITS[0], UNITS[1].replace("seg>", "s>"), *UNITS)
+    ),  # N24
+    "many variants": one(
+        "many-variants", "a.tmx", 3, WARNING, memory(unit("Hi.", "Na.").replace(*MANY), *UNITS)
+    ),  # F05
     "no language": one(
         "no-language", "a.tmx", 4, WARNING, memory(UNITS[0], unit("Hi.", "Hei.", "sv"), *UNITS[1:])
     ),
@@ -177,6 +194,13 @@ CASES = {
     "start piece": one("control-piece", "a.en", 2, WARNING, sign(ENGLISH, 2, "<s>")),
     "pad piece": one("control-piece", "a.de", 3, WARNING, sign(GERMAN, 3, "<pad>")),
     "unk piece": one("control-piece", "a.de", 4, WARNING, sign(GERMAN, 4, "<unk>")),
+    "joined piece": one("control-piece", "a.en", 2, WARNING, sign(ENGLISH, 2, "@-@")),  # N04
+    "split piece": one("control-piece", "a.de", 2, WARNING, sign(GERMAN, 2, "Bei@@ ")),  # N04
+    "tag": one("markup", "a.en", 2, WARNING, sign(ENGLISH, 2, "<br/>")),  # N04
+    "closing tag": one("markup", "a.tsv", 2, WARNING, sign(ROWS, 2, "</p>")),  # N04
+    "tag with attributes": one("markup", "a.de", 2, WARNING, sign(GERMAN, 2, '<a href="x">')),
+    "named entity": one("escaped", "a.en", 3, WARNING, sign(ENGLISH, 3, "&quot;")),  # N04
+    "numeric entity": one("escaped", "a.de", 3, WARNING, sign(GERMAN, 3, "&#91;")),  # N04
     "word start": one("control-piece", "a.tsv", 5, WARNING, sign(ROWS, 5, "▁x")),
     "mojibake": one("mojibake", "a.en", 2, WARNING, sign([*ENGLISH, *ROWS], 2, "cafÃ©")),  # D07
     "mojibake quote": one("mojibake", "a.jsonl", 2, WARNING, put(OBJECTS, 2, QUOTE)),
@@ -188,7 +212,9 @@ CASES = {
     "swapped": Case(
         "swapped", "a.en", 1, WARNING, 1, {"a.en": text(GERMAN), "a.de": text(ENGLISH)}
     ),  # M08
-    "ids": one("no-letters", "a.tsv", 1, WARNING, text([f"{n}\t{ROWS[n]}" for n in range(6)])),
+    "ids": one("no-letters", "a.tsv", 1, UNSAFE, text([f"{n}\t{ROWS[n]}" for n in range(6)])),
+    "numbers": one("no-letters", "a.de", 1, WARNING, text(list("123456"))),
+    "csv header": one("header", "a.csv", 1, NOTE, text(["en;de", *CSV])),  # F14
     "duplicate": one("duplicate", "a.tsv", 7, WARNING, text([*ROWS, *ROWS[2:4]]), 2),  # D13
     "copies": Case("copy", "a.en", 1, WARNING, 6, {"a.de": text(ENGLISH)}),  # M08 D14
     "copy": one("copy", "a.tsv", 2, WARNING, put(ROWS, 2, "It is a copy.\tit is a copy.")),  # D14
@@ -226,9 +252,13 @@ def splits(folder: Path, files: dict[str, Any]) -> dict[str, ParallelFiles]:
             (folder / name).write_bytes(data)
     parts = {}
     for stem, split in (("a", "train"), ("v", "valid"), ("t", "test")):
-        single = [form for form in ("tsv", "jsonl", "tmx") if f"{stem}.{form}" in files]
+        single = [form for form in ("tsv", "csv", "jsonl", "tmx") if f"{stem}.{form}" in files]
         if single:
-            parts[split] = ParallelFiles(**{single[0]: folder / f"{stem}.{single[0]}"})
+            setting = single[0].replace("csv", "tsv")
+            columns = ("en", "de") if b"english" in files.get("a.csv", b"") else (1, 2)
+            parts[split] = ParallelFiles(
+                **{setting: folder / f"{stem}.{single[0]}"}, columns=columns
+            )
         elif stem == "a" or f"{stem}.en" in files:
             parts[split] = ParallelFiles(source=folder / f"{stem}.en", target=folder / f"{stem}.de")
     return parts
@@ -253,6 +283,7 @@ def refusal(folder: Path, files: dict[str, Any]) -> str:
     return ""
 
 
+# N04
 @pytest.mark.parametrize("name", CASES)
 def test_a_broken_file_is_named_with_kind_and_line(tmp_path, name):
     case = CASES[name]
@@ -322,7 +353,7 @@ CLEAN = {
     "three columns": {"a.tsv": text([f"{row}\tCC BY" for row in ROWS])},
     "json lines": {"a.jsonl": text(OBJECTS)},
     "translation memory": {"a.tmx": memory(*UNITS)},
-    "other signs": {"a.de": sign(GERMAN, 2, "„½ m² … <b> 5 < 6 â Ã ™ ß“ «Âge»")},
+    "other signs": {"a.de": sign(GERMAN, 2, "„½ m² … 5 < 6 > 4 & a@b â Ã ™ ß“ «Âge»")},
     "names": {"a.tsv": text([*ROWS, "Boston.\tBoston."])},
     "validation": {"v.en": text(["It is the house."]), "v.de": text(["Das ist mein Haus."])},
 }

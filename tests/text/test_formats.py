@@ -277,3 +277,90 @@ def test_the_library_itself_reads_parquet_without_a_network(folder, monkeypatch)
     (folder / "a.parquet").write_bytes(b"PAR1")
     with pytest.raises(UserError, match=r"cannot read .*a\.parquet: .*; set data\.train\.parquet"):
         ParallelFiles(parquet="a.parquet").read("data.train")
+
+
+# CSV
+
+
+@pytest.fixture
+def spreadsheet(folder):
+    """Write a.csv and read it."""
+
+    def _read(text: str, **settings) -> Corpus:
+        (folder / "a.csv").write_bytes(text.encode())
+        return ParallelFiles(tsv="a.csv", **settings).read()
+
+    return _read
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_csv_file_is_read_with_its_separator_quotes_and_header(
+    spreadsheet, separator, end, left_out
+):  # F14
+    rows = [
+        ["English", "German"],
+        ['"He said: ""Yes, no; well."""', '"Er sagte: ""Ja, nein; nun."""'],
+        ["Go on.", "Geh weiter."],
+        ['"Two\nlines."', "Zwei Zeilen."],
+        ["Last.", "Letzte."],
+    ]
+    corpus = spreadsheet("".join(separator.join(row) + end for row in rows))
+    assert corpus.pairs[:2] == [
+        Pair('He said: "Yes, no; well."', 'Er sagte: "Ja, nein; nun."'),
+        Pair("Go on.", "Geh weiter."),
+    ]
+    assert corpus.pairs[2].source.split() == ["Two", "lines."]
+    assert corpus.pairs[3] == Pair("Last.", "Letzte.")
+    assert [corpus.place(index) for index in range(4)] == [f"a.csv:{n}" for n in (2, 3, 4, 6)]
+    assert left_out(corpus)[0].startswith("left out 1 (names of columns), first at a.csv:1: ")
+
+
+def test_a_csv_file_without_a_header_loses_no_pair(spreadsheet):  # F14
+    assert spreadsheet("Yes.,Ja.\nNo.,Nein.\n").pairs == [Pair("Yes.", "Ja."), Pair("No.", "Nein.")]
+
+
+def test_columns_can_be_named_by_the_header(spreadsheet, table):  # F14
+    text = "id;de;en\n1;Ja.;Yes.\n2;Nein.;No.\n"
+    pairs = [Pair("Yes.", "Ja."), Pair("No.", "Nein.")]
+    assert spreadsheet(text, columns=("en", "de")).pairs == pairs
+    assert table(text.replace(";", "\t"), columns=("en", "de")).read().pairs == pairs
+    with pytest.raises(UserError, match=r"a\.csv:1: no column 'fr'; the first row has 'id' / 'de'"):
+        spreadsheet(text, columns=("en", "fr"))
+
+
+def test_a_csv_file_with_open_quotes_is_refused_where_they_open(spreadsheet):  # F14
+    with pytest.raises(UserError, match=r"a\.csv:2: not well-formed CSV"):
+        spreadsheet('Yes.,Ja.\n"No.,Nein.\nOh.,Oh.\n')
+
+
+def test_quotes_in_other_files_are_text(table):  # F14
+    assert table('"Yes.\t"Ja."\n').read().pairs == [Pair('"Yes.', '"Ja."')]
+
+
+def test_columns_with_numbers_are_refused_and_the_right_ones_named(table, refusal):  # F15
+    rows = "".join(f"{n}\tWord {n} here.\t{n + 900}\tWort {n} hier.\n" for n in range(20))
+    message = refusal(table(rows))
+    assert message.startswith("a.tsv:1: column 1 has numbers instead of sentences")
+    assert message.endswith("set columns to 2 and 4, which have sentences")
+    assert len(table(rows, columns=(2, 4)).read().pairs) == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("a.tsv", '<?xml version="1.0"?>\n<tmx>\n', "belongs to tmx"),
+        ("a.tsv", '{"en": "Yes.", "de": "Ja."}\n' * 3, "belongs to jsonl"),
+        ("a.tsv", "---\nen: Yes.\n", "YAML"),
+    ],
+)
+def test_another_format_is_not_read_as_sentences(folder, refusal, name, text, hint):  # N04
+    (folder / name).write_text(text)
+    assert hint in refusal(ParallelFiles(tsv=name))
+    (folder / "b").write_text(text.replace("Yes", "No"))
+    assert hint in refusal(ParallelFiles(source=name, target="b"))
+
+
+def test_messages_are_short_whatever_the_rows_contain(table, left_out):  # F13
+    corpus = table(f"{'x' * 9000}\na\tb\n{'y' * 9000}\t{'z' * 9000}\tc\n").read()
+    assert all(len(message) < 300 for message in left_out(corpus))

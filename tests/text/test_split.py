@@ -72,13 +72,20 @@ def test_two_and_three_pairs_leave_something_to_train_on(count):  # D14
 @pytest.mark.parametrize(("count", "held_out"), [(1, 1), (3, 3), (3, 500)])
 def test_a_split_that_leaves_nothing_is_refused(count, held_out):  # D14
     pairs = [Pair(f"s{n}", f"t{n}") for n in range(count)]
-    with pytest.raises(UserError, match=f"cannot hold out {held_out} of {count} pairs"):
+    with pytest.raises(UserError, match=f"cannot hold out {held_out} of {count} pair"):
         split_by_source(pairs, held_out=held_out, seed=0)
 
 
 def test_a_single_pair_is_told_to_bring_validation_data_and_not_to_hold_out_fewer():
     with pytest.raises(UserError) as caught:
         split_by_source([Pair("One", "Eins")], held_out=1, seed=1)
-    assert "can be held out: 1, " in str(caught.value)
-    assert "set data.valid" in str(caught.value)
-    assert "fewer" not in str(caught.value)
+    assert str(caught.value) == (
+        "cannot hold out 1 of 1 pair: at least one pair with another source sentence must remain "
+        "to train on; add pairs, or set data.valid to a file of validation pairs"
+    )
+
+
+def test_the_pairs_that_can_be_held_out_are_counted():
+    pairs = [Pair(f"s{n}", f"t{n}") for n in range(3)] + [Pair("c", "C")] * 7
+    with pytest.raises(UserError, match=r"only 3 are neither .* lower data\.held_out"):
+        split_by_source(pairs, held_out=4, seed=1)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
+import re
 import subprocess
 import sys
+import zipfile
 
 import pytest
 import zstandard
@@ -15,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translate.errors import UserError
+from translate.io import available_lines
 from translate.text.problems import ProblemLog
-from translate.text.text_files import read_bytes, read_lines
+from translate.text.text_files import FREE_SIZE, MAX_LINE, read_bytes, read_lines
 
 # Lines
 
@@ -70,19 +74,31 @@ def test_a_byte_order_mark_does_not_stick_to_the_first_word(write):  # D06
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf16_is_refused_with_line_and_byte_offset(write, encoding):  # D07
-    message = refusal(write("Hallo\nGrüße\n".encode(encoding), "a.de"))
-    assert "a.de:1: byte offset" in message
-    assert "UTF-16" in message
+    path = write("Hallo\nGrüße\n".encode(encoding), "a.de")
+    message = refusal(path)
+    assert re.search(r"a\.de:1: (this is UTF-16|byte [12] is NUL: this is UTF-16)", message)
+    log = ProblemLog(strict=False)  # no line is read, so no line has further problems
+    with pytest.raises(UserError):
+        read_lines(path, log=log)
+    assert list(log) == []
 
 
 def test_windows_1252_is_refused_with_line_and_byte_offset_and_what_to_do(write):  # D07
     message = refusal(write("Hallo\nGrüße\n".encode("cp1252"), "a.de"))
-    assert "a.de:2: byte offset 8: 0xfc" in message
+    assert "a.de:2: byte 3 (0xfc) is not UTF-8; " in message
     assert "iconv" in message
 
 
 def test_a_null_byte_is_refused_with_its_line(write):  # S14
-    assert "a.en:3: byte offset 8" in refusal(write("one\ntwo\n\0three\n"))
+    assert "a.en:3: byte 2 is NUL" in refusal(write("one\ntwo\nt\0hree\n"))
+
+
+@pytest.mark.parametrize("data", [b"one\nt\xfcwo\n", "Größe".encode() + b"\n\nt\0wo"])
+def test_files_and_standard_input_describe_a_faulty_byte_alike(write, data):
+    with pytest.raises(UserError) as caught:
+        list(available_lines(io.BytesIO(data)))
+    path = write(data)
+    assert str(caught.value).replace("standard input, line ", f"{path}:") == refusal(path)
 
 
 def test_lines_that_all_end_in_a_carriage_return_are_refused(write):  # D05
@@ -205,3 +221,77 @@ def test_other_archives_are_named_with_what_to_do(tmp_path, data, what):
     with pytest.raises(UserError) as caught:
         read_bytes(path)
     assert str(caught.value) == f"{path}: a {what}, not a text file; unpack it, or save it as text"
+
+
+# Limits
+
+
+def bomb(kind: str, size: int) -> bytes:
+    """A small file that unpacks to `size` bytes."""
+    return COMPRESS[kind](bytes(size))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, kind):  # F05
+    path = tmp_path / "a"
+    path.write_bytes(bomb(kind, FREE_SIZE))
+    assert len(read_bytes(path)) == FREE_SIZE
+    path.write_bytes(bomb(kind, FREE_SIZE + 1))
+    with pytest.raises(UserError, match=f"unpacks to more than {FREE_SIZE:,} bytes, from "):
+        read_bytes(path)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_ordinary_text_may_unpack_to_more_than_that(tmp_path, kind, monkeypatch):  # F05
+    monkeypatch.setattr("translate.text.text_files.FREE_SIZE", 1000)
+    text = "".join(f"Sentence number {number * 7919}.\n" for number in range(2000)).encode()
+    path = tmp_path / "a"
+    path.write_bytes(COMPRESS[kind](text))
+    assert read_bytes(path) == text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_bomb_takes_little_memory(tmp_path, kind):  # F05
+    path = tmp_path / "a"
+    path.write_bytes(bomb(kind, 1 << 30))
+    code = f"""
+import resource
+from translate.text.text_files import read_bytes
+resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+try:
+    read_bytes({str(path)!r})
+except Exception as error:
+    print(type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "DataError\n"
+
+
+def test_an_archive_that_needs_much_memory_is_refused(tmp_path):  # F05
+    path = tmp_path / "a.zst"
+    settings = zstandard.ZstdCompressionParameters(window_log=31)
+    stream = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    path.write_bytes(stream.compress(TEXT) + stream.flush())
+    with pytest.raises(UserError, match="broken zstandard file"):
+        read_bytes(path)
+
+
+def test_a_line_of_a_million_characters_is_read_and_a_longer_one_is_not(write):  # F05
+    assert read_lines(write("a" * MAX_LINE + "\nb\n")) == ["a" * MAX_LINE, "b"]
+    path = write("b\n" + "a" * (MAX_LINE + 1) + "\n")
+    assert refusal(path).startswith(f"{path}:2: a line of 1,000,001 characters")
+    log = ProblemLog(strict=False)
+    assert read_lines(path, log=log) == ["b", ""]
+    assert [problem.kind for problem in log] == ["huge-line"]
+
+
+@pytest.mark.parametrize("name", ["xl/workbook.xml", "META-INF/opendocument.spreadsheet"])
+def test_a_spreadsheet_is_named_as_such(tmp_path, name):  # F14
+    path = tmp_path / "a.tsv"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", "x")
+        archive.writestr(name, "x")
+    with pytest.raises(UserError, match=r"a spreadsheet, not a text file; save .* CSV \(UTF-8\)"):
+        read_bytes(path)

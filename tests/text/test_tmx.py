@@ -8,6 +8,7 @@ import pytest
 
 from translate.errors import UserError
 from translate.text.corpus import Corpus, Pair, ParallelFiles
+from translate.text.tmx import MAX_VARIANTS
 
 XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -70,11 +71,36 @@ def test_a_unit_without_one_of_the_languages_is_left_out_and_counted(read):
     ]
 
 
-def test_an_empty_segment_and_a_missing_one_are_blank(read):  # D03
-    missing = unit(en="One", de="X").replace("<seg>X</seg>", "")
-    corpus = read(memory(missing, unit(en="One", de=""), unit(en="Two", de="Zwei")))
+def test_an_empty_segment_is_blank(read):  # D03
+    corpus = read(memory(unit(en="One", de=""), unit(en="Two", de="Zwei")))
     assert corpus.pairs == [Pair("Two", "Zwei")]
-    assert [(entry.kind, entry.count) for entry in corpus.left_out] == [("blank-target", 2)]
+    assert [(entry.kind, entry.count) for entry in corpus.left_out] == [("blank-target", 1)]
+
+
+@pytest.mark.parametrize("inside", ["", "Eins", "<s>Eins</s>"])
+def test_a_variant_without_a_segment_is_named_with_its_line(read, inside):  # N24
+    missing = unit(en="One", de="X").replace("<seg>X</seg>", inside)
+    corpus = read(memory(unit(en="Two", de="Zwei"), missing))
+    assert corpus.pairs == [Pair("Two", "Zwei")]
+    (entry,) = corpus.left_out
+    assert str(entry).startswith("left out 1 (no <seg> in a <tuv>), first at a.tmx:4: ")
+    assert "<seg>" in entry.todo
+
+
+def test_a_unit_with_very_many_variants_is_left_out(read):  # F05
+    variant = "<tuv lang='en'><seg>1</seg></tuv>"
+    many = unit(en="1", de="2").replace("</tu>", variant * MAX_VARIANTS + "</tu>")
+    corpus = read(memory(many, unit(en="1", de="2")))
+    assert corpus.pairs == [Pair("1", "2")]
+    assert corpus.left_out[0].kind == "many-variants"
+
+
+@pytest.mark.parametrize("depth", [1000, 100_000])
+def test_elements_within_elements_without_end_are_refused(read, depth):  # F05
+    deep = "<hi>" * depth + "x" + "</hi>" * depth
+    with pytest.raises(UserError, match=r"a\.tmx:3: not well-formed XML") as caught:
+        read(memory(unit(en=deep, de="Eins")))
+    assert len(str(caught.value)) < 300
 
 
 def test_mark_up_is_taken_out_and_highlighted_text_stays(read):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import io
 import os
 import random
@@ -18,6 +19,7 @@ import pytest
 import torch
 import yaml
 from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import Timer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from translate.cli import main
@@ -91,7 +93,16 @@ def _wait_until_files_sort_by_time(runs: Path) -> None:
         time.sleep(0.05)
 
 
-def command(folder: Path, name: str, config: dict | Path | None, *args: object) -> Outcome:
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def command(
+    folder: Path, name: str, config: dict | Path | None, *args: object, terminal: bool = False
+) -> Outcome:
     """Run a command in this process with `folder` as the working directory."""
     arguments = [name]
     if isinstance(config, dict):
@@ -102,7 +113,7 @@ def command(folder: Path, name: str, config: dict | Path | None, *args: object) 
         arguments += ["--config", str(config)]
     if "--ckpt_path" in args:
         _wait_until_files_sort_by_time(folder / "runs")
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.StringIO(), Terminal() if terminal else io.StringIO()
     with _working_in(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([*arguments, *map(str, args)])
     return Outcome(code, out.getvalue(), err.getvalue(), folder / "runs")
@@ -111,7 +122,7 @@ def command(folder: Path, name: str, config: dict | Path | None, *args: object) 
 @pytest.fixture
 def run(tmp_path) -> Callable[..., Outcome]:
     """run("fit", config, "--trainer.max_epochs", 2) in an empty folder."""
-    return lambda *args: command(tmp_path, *args)
+    return functools.partial(command, tmp_path)
 
 
 def tiny_settings(folder: Path) -> dict:
@@ -186,14 +197,26 @@ class Watcher(Callback):
         self.rates: list[float] = []
         self.gradients: list[torch.Tensor] = []
         self.training: list[bool] = []
-        self.at: dict[int, Callable[[], None]] = {}
+        self.at: dict[int | str, Callable[[], None]] = {}  # 3, "validation 3", "end 3"
+
+    def weights(self) -> torch.Tensor:
+        """All weights of the model in training in one vector."""
+        return torch.cat([tensor.flatten().clone() for tensor in self.module.state_dict().values()])
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        self.module = pl_module
+        self.timer = next((each for each in trainer.callbacks if isinstance(each, Timer)), None)
         self.training.append(pl_module.training and pl_module.model.training)
         if action := self.at.get(trainer.global_step):
             action()
         sources = [tuple(filter(None, row)) for row in batch.src.tolist()]  # without padding
         self.batches.append((trainer.current_epoch, sources))
+
+    def on_validation_start(self, trainer, pl_module) -> None:
+        self.at.get(f"validation {trainer.global_step}", lambda: None)()
+
+    def on_fit_end(self, trainer, pl_module) -> None:
+        self.at.get(f"end {trainer.global_step}", lambda: None)()
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         self.rates.append(trainer.optimizers[0].param_groups[0]["lr"])

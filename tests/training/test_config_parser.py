@@ -149,7 +149,6 @@ def test_an_empty_or_infinite_value_is_accepted_or_refused_with_its_line(faults,
         "model.d_model",
         "model.dropout",
         "beam",
-        "runs",
         "trainer.devices",
         "model.warmup_steps",
         "early_stopping.patience",
@@ -208,7 +207,7 @@ def test_unsafe_yaml_is_refused_at_once_with_its_line(faults, text, told):  # F0
     assert told in message and len(message) < 400
 
 
-def test_what_is_no_file_is_refused(faults, tmp_path):
+def test_what_is_no_file_is_refused(faults, tmp_path):  # F06
     os.mkfifo(tmp_path / "pipe")
     args = [part for name in (".", "pipe", "/dev/zero", "none") for part in ("--config", name)]
     assert faults(DATA, *args) == [

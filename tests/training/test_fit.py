@@ -23,6 +23,7 @@ WHOLE = [
     "events.out",
     "projector",
     "result.json",
+    "run.json",
 ]
 
 
@@ -206,7 +207,7 @@ def test_a_callback_in_the_config_drops_none_of_ours(run, settings):  # L08
 def test_without_checkpointing_nothing_is_promised(run, settings):
     outcome = run("fit", settings, "--trainer.enable_checkpointing", False)
     assert outcome.code == 0
-    assert outcome.files == ["config.yaml", "events.out", "projector"]
+    assert outcome.files == ["config.yaml", "events.out", "projector", "run.json"]
     assert [line.split()[0] for line in outcome.out.splitlines()] == ["tensorboard"]
 
 

@@ -44,6 +44,7 @@ def test_greedy_and_beam_search_have_a_table_each(run, settings, trained):  # M0
         "BLEU" + score + bleu.replace("CASE", "mixed"),
         "BLEU lowercase" + score + bleu.replace("CASE", "lc"),
         "chrF" + score + chrf,
+        "95 % intervals  unreliable: fewer than 30 sentences",
         r"length ratio +\d+\.\d{3}",
         r"exactly right   0\.0% \(0 of 4\)",
         r"limit reached   \d+\.0% \([0-4] of 4\)",
@@ -81,10 +82,9 @@ def test_a_search_that_cannot_be_is_refused_before_any_sentence(
     settings |= {"beam": beam, "length_penalty": penalty}
     refused = run("test", settings, "--ckpt_path", trained)
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err == (
-        f"translate: beam must be from 1 to 1,000, not {beam}; "
-        f"length_penalty must be from 0 to 10, not {penalty}\n"
-    )
+    first, second = refused.err.splitlines()
+    assert first.endswith(f"my.yaml:1: beam must be from 1 to 1,000, not {beam}")
+    assert second.endswith(f": length_penalty must be from 0 to 10, not {penalty}")
 
 
 def test_translations_and_scores_lie_beside_the_run(run, settings, trained):
@@ -154,10 +154,40 @@ def test_a_folder_that_cannot_be_written_to_costs_no_scores(run, settings, train
     monkeypatch.setattr(Path, "replace", full)
     outcome = run("test", settings, "--ckpt_path", trained, "--beam", 1)
     assert outcome.code == 1
-    assert len(outcome.out.splitlines()) == 9
+    assert len(outcome.out.splitlines()) == 10
     message = f"translate: cannot write {trained}/test.greedy.txt: No space left on device"
     assert outcome.err.splitlines()[-1] == message
     assert results(trained) == []
+
+
+# F10
+def test_results_that_cannot_be_saved_are_announced_before_the_work(tmp_path, caplog):
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "none", tmp_path / ("n" * 256)):
+        caplog.clear()
+        lines = scored("Eine Katze.", folder, beam=2)
+        assert "test: 1 sentences, beam 2" in lines
+        (message,) = caplog.messages
+        assert message.startswith("translations and scores are only printed, not saved: cannot")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+# N44
+def test_intervals_of_few_sentences_are_called_unreliable(tmp_path):
+    pairs = [Pair("One cat.", "Eine Katze.")]
+    tables = {}
+    for count in (29, 30):
+        table = report(
+            Fixed("Eine Katze."),
+            pairs * count,
+            name=str(count),
+            beam=1,
+            length_penalty=1.0,
+            checkpoint="best.ckpt",
+            results_path=lambda name: tmp_path / name,
+        )
+        tables[count] = [line for line in table if "unreliable" in line]
+    assert tables == {29: ["95 % intervals  unreliable: fewer than 30 sentences"], 30: []}
 
 
 def test_each_challenge_file_has_a_line(run, settings, trained, tmp_path):
@@ -167,8 +197,8 @@ def test_each_challenge_file_has_a_line(run, settings, trained, tmp_path):
         (folder / f"{name}.tsv").write_text("The cat\tDie Katze\nA cat\tEine Katze\n")
     args = ("--data.challenge", folder, "--beam", 1)
     outcome = run("test", settings, "--ckpt_path", trained, *args)
-    assert outcome.out.splitlines()[9] == ""
-    table = outcome.out.splitlines()[10:]
+    assert outcome.out.splitlines()[10] == ""
+    table = outcome.out.splitlines()[11:]
     assert table[0].split() == ["challenge,", "greedy", "exactly", "right", "BLEU", "chrF"]
     assert [line.split()[0] for line in table[1:]] == ["articles", "gender"]
     assert all("(0 of 2)" in line for line in table[1:])
@@ -178,7 +208,7 @@ def test_other_files_are_scored_without_a_config(run, trained, tmp_path):
     source, reference = write(tmp_path, en=ENGLISH, de=GERMAN)
     plain = run("test", None, "--ckpt_path", trained, "--input", source, "--reference", "de")
     assert plain.code == 0
-    headings = [line for line in plain.out.splitlines() if "sentences" in line]
+    headings = [line for line in plain.out.splitlines() if " sentences, " in line]
     assert headings == ["en: 3 sentences, greedy", "en: 3 sentences, beam 5"]
     assert len((trained / "en.beam5.txt").read_text().splitlines()) == 3
     for path in (source, reference):

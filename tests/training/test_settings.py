@@ -17,7 +17,7 @@ from lightning import Trainer
 from translate.cli import main
 from translate.errors import UsageError
 from translate.training.cli import TranslationCLI
-from translate.training.settings import check_trainer
+from translate.training.trainer_checks import check_trainer
 
 
 def printed(*args) -> str:
@@ -72,7 +72,7 @@ def test_every_way_to_write_a_rate_is_read(value, tmp_path):  # L01
         ("trainer", "max_steps", 0, ["nothing to train: trainer.max_steps is 0"]),
         ("trainer", "limit_train_batches", 0, ["trainer.limit_train_batches is 0"]),
         ("trainer", "accelerator", "abacus", ["abacus"]),
-        ("trainer", "accelerator", "tpu", ["torch_xla"]),
+        ("trainer", "accelerator", "tpu", ["must be cpu, gpu or auto, not tpu"]),
         ("trainer", "callbacks", "Nothing", ["trainer.callbacks: expected", "got Nothing"]),
         (
             "early_stopping",
@@ -213,8 +213,7 @@ def test_a_path_in_a_file_is_meant_from_the_file_and_an_argument_from_here(
         assert values["runs"] == str(tmp_path / "conf" / "my runs")
         assert values["data"]["valid"]["tsv"] == str(folder / "valid.tsv")
         assert values["data"]["challenge"] == str(folder / "sets")
-    monkeypatch.chdir(tmp_path)
-    assert yaml.safe_load(printed())["runs"] == str(tmp_path / "runs")
+    assert yaml.safe_load(printed())["runs"] is None  # runs/ here, or where the resumed run is
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "yaml", "json"])

@@ -12,11 +12,9 @@ from translate.commands.display_check import as_json, as_text
 from translate.commands.options import Parser, file_path, whole_number
 from translate.errors import UsageError
 from translate.text.check_report import check_files
-from translate.text.corpus import ParallelFiles, Sources
-from translate.text.filters import Filters
+from translate.text.corpus import ParallelFiles
 
-_SPLITS = ("train", "valid", "test")
-# The suffixes of each format; a file with another suffix is a "tsv".
+# The suffixes of each format; a file with any other suffix is read as "tsv".
 _SUFFIXES = {"tmx": (".tmx",), "parquet": (".parquet",), "jsonl": (".jsonl", ".json", ".ndjson")}
 _COMPRESSED = (".gz", ".xz", ".zst")
 _OPTIONS = {"columns": ("tsv",), "languages": ("tmx",), "fields": ("jsonl", "parquet")}
@@ -38,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     if args.json:
         print(json.dumps(as_json(report), ensure_ascii=False, indent=1))
     else:
-        print("\n".join(as_text(report)))
+        print("\n\n".join(as_text(report)))
     return 0 if report.safe else 1
 
 
@@ -51,28 +49,20 @@ def _config_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]
 
     from translate.training.cli import TranslationCLI  # imports torch and lightning
 
-    settings = TranslationCLI("fit", ["--config", str(args.config)]).config
-    data = settings.data
+    cli = TranslationCLI("fit", ["--config", str(args.config)])
+    data, seed = cli.datamodule, cli.config.seed_everything
     if data.train is None:
         raise UsageError(f"{args.config}: data.train is not set: name the files to train on")
-    seed = settings.seed_everything
     return {
-        "files": {name: _sources(data[name]) for name in _SPLITS if data[name] is not None},
-        "filters": Filters(**vars(data.filters)),
+        "files": {name: sources for name, sources in data.files.items() if sources is not None},
+        "filters": data.filters,
         "tokenizer": data.tokenizer,
         "vocab_size": data.vocab_size,
         "held_out": data.held_out,
-        "max_length": settings.model.max_length,
+        "max_length": data.max_length,
         "section": "data.",
         "seed": seed if type(seed) is int else 1,  # not true or false
     }
-
-
-def _sources(section: Any) -> Sources:
-    """Convert a section such as data.train, or a list of such sections."""
-    if isinstance(section, list):
-        return [ParallelFiles(**vars(part)) for part in section]
-    return ParallelFiles(**vars(section))
 
 
 def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
@@ -82,17 +72,17 @@ def _file_settings(parser: Parser, args: argparse.Namespace) -> dict[str, Any]:
     named = {"train": args.files, "valid": args.valid, "test": args.test}
     files = {name: _parallel_files(paths) for name, paths in named.items() if paths}
     for option, formats in _OPTIONS.items():
-        value = getattr(args, option)
-        matching = [part for part in files.values() if value and part.given[0] in formats]
-        if value and not matching:
-            parser.error(f"--{option}: no file is a .{' or a .'.join(formats)}")
-        for part in matching:
-            setattr(part, option, tuple(value))
+        if value := getattr(args, option):
+            matching = [part for part in files.values() if part.given[0] in formats]
+            if not matching:
+                parser.error(f"--{option}: no file is a .{' or a .'.join(formats)}")
+            for part in matching:
+                setattr(part, option, tuple(value))
     return {"files": files}
 
 
 def _parallel_files(paths: Sequence[Path]) -> ParallelFiles:
-    """Describe two aligned files, or one file, whose name tells its format."""
+    """Describe two aligned files, or one file in the format that its name tells."""
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files: give one with both languages, or source and target")
     if len(paths) == 2:
@@ -104,13 +94,17 @@ def _parallel_files(paths: Sequence[Path]) -> ParallelFiles:
     return ParallelFiles(**settings)
 
 
+def _column(argument: str) -> int | str:
+    return int(argument) if argument.isdecimal() else argument
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="translate check",
         description="Report errors in text before training on it. FILE is one file with both "
-        "languages (.tsv, .tmx, .jsonl or .parquet), or two files, source and target, aligned "
-        "line by line; plain or compressed. Exit code 1 means that training would stop, or would "
-        "learn from misaligned or garbled text.",
+        "languages (.tsv, .csv, .tmx, .jsonl or .parquet), or two files, source and target, "
+        "aligned line by line; plain or compressed. Exit code 1 means that training would stop, "
+        "or would learn from misaligned or garbled text.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", type=file_path)
     for option, what in (("valid", "validation data"), ("test", "test data")):
@@ -118,7 +112,7 @@ def _parser() -> Parser:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     names = ("SOURCE", "TARGET")
     for option, kind, what in (
-        ("columns", int, "columns of a .tsv file, counted from 1 (default: 1 2)"),
+        ("columns", _column, "columns of a .tsv or .csv file, by number or name (default: 1 2)"),
         ("languages", str, "language codes of a .tmx file (default: en de)"),
         ("fields", str, "field names of a .jsonl or .parquet file (default: en de)"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import sys
 from collections.abc import Iterable, Sequence
@@ -27,9 +28,9 @@ def main(argv: Sequence[str]) -> int:
         check_writable(args.output)
     groups = _sentence_groups(args)
 
-    from translate.commands.loading import load_translator
+    from translate.decoding.translator import Translator
 
-    translator = load_translator(args.model)
+    translator = Translator.load(args.model)
     unit = "sentence" if args.sentences else "line"
     number = 0  # of the sentence, counted from 1
     results: list[str] = []
@@ -105,9 +106,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--length-penalty needs --beam 2 or more: greedy search compares no scores")
     if args.n_best and args.n_best > args.beam:
         parser.error(f"--n-best {args.n_best} needs --beam {args.n_best} or more")
-    both = args.input and args.output and args.input.exists() and args.output.exists()
-    if both and args.input.samefile(args.output):
-        parser.error("--input and --output are the same file; it would be overwritten")
+    with contextlib.suppress(OSError):  # one of them does not exist or cannot be reached
+        if args.input and args.output and args.input.samefile(args.output):
+            parser.error("--input and --output are the same file; it would be overwritten")
     if any("\n" in prefix for prefix in args.prefix):
         parser.error("a prefix must be one line, but this one contains a line break")
     if len(args.prefix) > 1 and len(args.prefix) != len(args.sentences):

@@ -7,27 +7,28 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from translate.text.check_report import SAMPLE, Report
+from translate.text.check_report import SAMPLE, Report, Split
 from translate.text.problems import UNSAFE
 
 
 def as_text(report: Report) -> Iterator[str]:
-    """Yield the lines of the report: table of splits, problems (worst first), verdict."""
-    yield from _table(report)
-    yield ""
+    """Yield the paragraphs of the report: table of splits, problems (worst first), verdict."""
+    read = {name: split for name, split in report.splits.items() if split.pairs or split.left_out}
+    if read:
+        yield _table(read, report.max_length)
     if report.pieces:
         sample = f" of {SAMPLE:,} pairs" if report.sampled else ""
-        yield f"Lengths{sample} in pieces of a vocabulary of {report.pieces:,}."
-    if report.largest:
-        smallest, largest = report.smallest, report.largest
-        yield f"The training text supports vocabularies of {smallest:,} to {largest:,} pieces."
+        sizes = f"{report.smallest:,} to {report.largest:,} pieces"
+        supported = (
+            f"\nThe training text supports vocabularies of {sizes}." if report.largest else ""
+        )
+        yield f"Lengths{sample} in pieces of a vocabulary of {report.pieces:,}.{supported}"
     for problem in report.problems:
         count = f"   {problem.count:,} lines" if problem.count > 1 else ""
-        yield f"\n{problem.severity:<8} {problem.kind:<22} {problem.place}{count}"
-        yield f"         {problem.what}" + (f": {problem.example}" if problem.example else "")
-        if problem.todo:
-            yield f"         {problem.todo}"
-    yield f"\n{_verdict(report)}"
+        heading = f"{problem.severity:<8} {problem.kind:<22} {problem.place}{count}"
+        what = f"{problem.what}: {problem.example}" if problem.example else problem.what
+        yield "\n         ".join(filter(None, (heading, what, problem.todo)))
+    yield _verdict(report)
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -45,23 +46,25 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _table(report: Report) -> Iterator[str]:
-    """Yield one line per property, with one column per split."""
-    splits = list(report.splits.values())
-    rows = [["", *report.splits], ["pairs", *(f"{split.pairs:,}" for split in splits)]]
-    for kind in dict.fromkeys(kind for split in splits for kind in split.left_out):
-        counts = (split.left_out.get(kind, 0) for split in splits)
-        rows.append([f"left out: {kind}", *(f"{count:,}" for count in counts)])
-    rows += [
-        [f"longer than {report.max_length:,}", *(f"{split.too_long:,}" for split in splits)],
-        ["characters not in train", *(f"{split.unknown:.2%}" for split in splits)],
-        ["source: median / 99 % / longest", *(_lengths(split.source) for split in splits)],
-        ["target: median / 99 % / longest", *(_lengths(split.target) for split in splits)],
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for label, *cells in rows:
-        columns = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
-        yield "   ".join([f"{label:<{widths[0]}}", *columns])
+def _table(splits: dict[str, Split], max_length: int) -> str:
+    """Return one line per property, with one column per split."""
+    kinds = dict.fromkeys(kind for split in splits.values() for kind in split.left_out)
+    columns = []
+    for name, split in splits.items():
+        cells = {
+            "": name,
+            "pairs": f"{split.pairs:,}",
+            **{f"left out: {kind}": f"{split.left_out.get(kind, 0):,}" for kind in kinds},
+            f"longer than {max_length:,}": f"{split.too_long:,}",
+            "characters not in train": f"{split.unknown:.2%}",
+            "source: median / 99 % / longest": _lengths(split.source),
+            "target: median / 99 % / longest": _lengths(split.target),
+        }
+        width = max(map(len, cells.values()))
+        columns.append([f"{cell:>{width}}" for cell in cells.values()])
+    width = max(map(len, cells))
+    labels = [f"{label:<{width}}" for label in cells]
+    return "\n".join("   ".join(row) for row in zip(labels, *columns, strict=True))
 
 
 def _lengths(side: dict[str, int] | None) -> str:
@@ -71,7 +74,7 @@ def _lengths(side: dict[str, int] | None) -> str:
 def _verdict(report: Report) -> str:
     counts = Counter(problem.severity for problem in report.problems)  # the worst first
     found = [
-        f"{count} {severity}{'s' * (count > 1 and severity != UNSAFE)}"
+        f"{count} {severity}" + ("s" if count > 1 and severity != UNSAFE else "")
         for severity, count in counts.items()
     ]
     verdict = "safe" if report.safe else "NOT SAFE"

@@ -1,28 +1,15 @@
-"""Load a trained model and translate one sentence, for several commands."""
+"""Load a trained model and translate one sentence, for `attend` and `trace`."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-from pathlib import Path
 
-from translate.decoding.checkpoint import find_model
 from translate.decoding.translation import Translation
 from translate.decoding.translator import Translator
 from translate.errors import UsageError
 
 logger = logging.getLogger(__name__)
-
-
-def load_translator(given: Path | None) -> Translator:
-    """Load the model that `--model` names, and log its path.
-
-    Raises:
-        UserError: there is no such model, or it cannot be used.
-    """
-    path = find_model(given)
-    logger.info("model %s", path)
-    return Translator.load(path)
 
 
 def translate_sentence(args: argparse.Namespace) -> tuple[Translator, list[int], Translation]:
@@ -35,7 +22,7 @@ def translate_sentence(args: argparse.Namespace) -> tuple[Translator, list[int],
         UsageError: the model does not have this layer or head.
         UserError: there is no such model, or it cannot be used.
     """
-    translator = load_translator(args.model)
+    translator = Translator.load(args.model)
     config = translator.model.config
     layers, stack = config.decoder_layers, "decoder"
     if args.kind == "encoder":

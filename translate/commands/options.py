@@ -97,7 +97,7 @@ def index(argument: str) -> int:
 
 
 def add_model(parser: Parser) -> None:
-    """Add `--model`; `loading.load_translator` loads it."""
+    """Add `--model`; `Translator.load` loads it."""
     description = "run folder or checkpoint (default: the newest finished run in runs/)"
     parser.add_options({("--model", "PATH", file_path): description})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -24,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     if file is None:
         print(template.decode(), end="")
         return 0
-    if file.exists():
+    if os.path.lexists(file):
         raise UsageError(f"{file} already exists; choose another name or delete the file first")
     check_writable(file)
     write_atomically(file, template)

@@ -5,7 +5,7 @@ R running hypotheses of all sources (rows), V vocabulary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter, itemgetter
 
 import torch
@@ -28,10 +28,6 @@ class ScoredHypothesis(Hypothesis):
     log_probability: float = 0.0
     score: float = 0.0  # set when the hypothesis ends
     row: int = 0  # in the decoder, while the hypothesis runs
-
-    def chosen_pieces(self, length: int) -> int:
-        """Return how many pieces the search has chosen when there are `length` ids and eos."""
-        return length + 1 - len(self.prefix.pieces)
 
 
 @dataclass
@@ -141,10 +137,7 @@ class BeamSearch(Search):
         candidates.sort(key=itemgetter(0), reverse=True)
         beam.running = []
         for log_probability, piece, parent in candidates[: self._width - len(beam.ended)]:
-            child = ScoredHypothesis(
-                parent.prefix, parent.rest, parent.end, list(parent.ids),
-                log_probability=log_probability, row=parent.row,
-            )  # fmt: skip
+            child = replace(parent, ids=list(parent.ids), log_probability=log_probability)
             if piece == self._eos_id:
                 child.score = self._score(child, len(child.ids))
                 at_limit = len(child.ids) == child.end
@@ -159,7 +152,8 @@ class BeamSearch(Search):
             beam.running = [each for each in beam.running if self._best_possible(each) > to_beat]
 
     def _score(self, hypothesis: ScoredHypothesis, length: int) -> float:
-        pieces = hypothesis.chosen_pieces(length)
+        """Return the score that `hypothesis` has if it ends with `length` ids and eos."""
+        pieces = length + 1 - len(hypothesis.prefix.pieces)  # chosen by the search
         return normalised_score(hypothesis.log_probability, pieces, self._length_penalty)
 
     def _best_possible(self, hypothesis: ScoredHypothesis) -> float:

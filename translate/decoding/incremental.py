@@ -13,7 +13,7 @@ has up to W hypotheses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,19 +25,6 @@ from translate.model.masks import causal_mask
 from translate.model.transformer import Transformer
 
 
-class Decoder(Protocol):
-    """The interface of a decoder that a search uses."""
-
-    device: torch.device
-
-    def step(self, pieces: Sequence[Sequence[int]]) -> Tensor:
-        """Read the N newest pieces of each hypothesis, (R, N); return the logits (R, V) of the
-        piece that follows."""
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Continue with these rows only, in this order; row i is one hypothesis of source i."""
-
-
 class PlainDecoder:
     """A decoder that reads the whole prefix at each step and records the attention of that step.
 
@@ -47,21 +34,22 @@ class PlainDecoder:
     """
 
     def __init__(self, model: Transformer, src: Tensor) -> None:
-        self.model, self.src, self.device = model, src, src.device
+        self.model, self.src = model, src
         self.prefix = src.new_empty(len(src), 0)  # (R, T), the pieces read so far
         self.record = AttentionRecord()
 
     @torch.inference_mode()
     def step(self, pieces: Sequence[Sequence[int]]) -> Tensor:
-        """See `Decoder`."""
-        self.prefix = torch.cat((self.prefix, torch.tensor(pieces, device=self.device)), dim=1)
+        """Read the N newest pieces of each hypothesis, (R, N); return the logits (R, V) of the
+        piece that follows."""
+        self.prefix = torch.cat((self.prefix, self.prefix.new_tensor(pieces)), dim=1)
         self.record = AttentionRecord()
         memory, src_mask = self.model.encode(self.src, self.record)
         hidden = self.model.decode(self.prefix, memory, src_mask, self.record)
         return self.model.logits(hidden[:, -1])
 
     def keep(self, rows: Sequence[int]) -> None:
-        """See `Decoder`."""
+        """Continue with these rows only, in this order; row i is the hypothesis of source i."""
         self.src, self.prefix = self.src[list(rows)], self.prefix[list(rows)]
 
 
@@ -156,13 +144,12 @@ class CachedDecoder:
         memory, src_mask = model.encode(src)
         self.src_mask = None if src_mask.all() else src_mask  # attention is fastest without a mask
         attentions = [block.cross_attention.sublayer for block in model.decoder]
-        # Keys and values of all layers, (layers, 2, B, H, S, d_k): rows are selected in one step.
-        self.memory = torch.stack(
-            [
-                torch.stack([a.split_heads(a.W_key(memory)), a.split_heads(a.W_value(memory))])
-                for a in attentions
-            ]
-        )
+        keys_and_values = [
+            torch.stack([a.split_heads(a.W_key(memory)), a.split_heads(a.W_value(memory))])
+            for a in attentions
+        ]
+        # All layers, (layers, 2, B, H, S, d_k): rows are selected in one step.
+        self.memory = torch.stack(keys_and_values)
         layers, two, sources, n_heads, _, d_k = self.memory.shape
         self.cache = memory.new_empty(layers, two, max_length, sources * beam, n_heads, d_k)
         self.length = 0  # target positions read so far
@@ -174,7 +161,7 @@ class CachedDecoder:
 
     @torch.inference_mode()
     def step(self, pieces: Sequence[Sequence[int]]) -> Tensor:
-        """See `Decoder`. After `regroup`, N must be 1."""
+        """See `PlainDecoder`. After `regroup`, N must be 1."""
         tgt_in = torch.tensor(pieces, device=self.device)
         x = self.model.embed(tgt_in, start=self.length)
         for block in self.blocks:
@@ -183,7 +170,7 @@ class CachedDecoder:
         return self.model.logits(self.model.decoder_norm(x[:, -1]))
 
     def keep(self, rows: Sequence[int]) -> None:
-        """See `Decoder`. Only rows that move are copied."""
+        """See `PlainDecoder`. Only rows that move are copied."""
         self._move(rows, rows)
 
     def regroup(self, rows: Sequence[int], sources: Sequence[int], groups: list[list[int]]) -> None:

@@ -25,10 +25,7 @@ def in_parallel(
     try:
         if workers == 1 or len(items) <= 1:
             return [work(item) for item in items]
-        pool = ThreadPoolExecutor(workers)
-        try:
-            return list(pool.map(work, items))
-        finally:
-            pool.shutdown(cancel_futures=True)
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(work, items))  # after an error, `map` cancels the waiting items
     finally:
         torch.set_num_threads(before)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from translate.decoding.incremental import CachedDecoder, Decoder
+from translate.decoding.incremental import CachedDecoder, PlainDecoder
 from translate.decoding.prefix import Prefix
 from translate.model.transformer import Transformer
 
@@ -61,8 +61,8 @@ class Search:
     """
 
     def __init__(
-        self, model: Transformer, inputs: SearchInputs, *, decoder: Decoder | None = None,
-        beam: int = 1,
+        self, model: Transformer, inputs: SearchInputs, *,
+        decoder: PlainDecoder | None = None, beam: int = 1,
     ) -> None:  # fmt: skip
         """Args:
         decoder: by default a `CachedDecoder`.
@@ -94,15 +94,10 @@ class Search:
 
     def _apply_prefixes(self, logits: Tensor) -> None:
         """Allow only pieces that agree with the characters of a prefix that are still to come."""
-        rows = [
-            row
-            for row, hypothesis in enumerate(self.running)
-            if hypothesis.rest and not hypothesis.forced
-        ]
-        if rows:
-            open_prefixes = [self.running[row] for row in rows]
-            allowed = torch.stack([each.prefix.allowed(each.rest) for each in open_prefixes])
-            logits[rows] = logits[rows].masked_fill(~allowed.to(logits.device), -torch.inf)
+        for row, hypothesis in enumerate(self.running):
+            if hypothesis.rest and not hypothesis.forced:
+                allowed = hypothesis.prefix.allowed(hypothesis.rest).to(logits.device)
+                logits[row].masked_fill_(~allowed, -torch.inf)
 
     def _append(self, hypothesis: Hypothesis, piece: int) -> None:
         """Add a piece that was chosen."""
@@ -118,11 +113,11 @@ class GreedySearch(Search):
     A hypothesis that ends leaves the batch: it takes no more time, and no piece follows its eos.
     """
 
-    def run(self) -> list[Hypothesis]:
-        """Search to the end; return the hypotheses in the order of the sources."""
+    def run(self) -> list[list[Hypothesis]]:
+        """Search to the end; return the one hypothesis of each source, each in its own list."""
         while self.running:
             self.advance()
-        return self.hypotheses
+        return [[hypothesis] for hypothesis in self.hypotheses]
 
     @torch.inference_mode()
     def advance(self) -> Tensor:

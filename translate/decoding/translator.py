@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
 
 from translate.decoding.beam import BeamSearch
-from translate.decoding.checkpoint import find_model, load_checkpoint
+from translate.decoding.find_model import load_model
 from translate.decoding.parallel import in_parallel
 from translate.decoding.prefix import PieceIndex, Prefix
 from translate.decoding.scoring import LENGTH_PENALTY
@@ -26,6 +26,20 @@ from translate.text.tokenizer import WORD_START, Tokenizer
 # The sentences are divided among threads, but into batches of at least this size: a step of ten
 # rows takes little more time than a step of one row.
 SMALLEST_BATCH = 32
+
+# Begins a search for one batch.
+MakeSearch = Callable[[SearchInputs], GreedySearch | BeamSearch]
+
+
+@contextmanager
+def evaluating(model: Transformer) -> Iterator[None]:
+    """Switch dropout off inside the context, and restore the model's mode afterwards."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ class Translator:
         Raises:
             UserError: there is no model at `path`, or it cannot be used.
         """
-        trained = load_checkpoint(find_model(path))
+        trained = load_model(path)
         return cls(trained.model, trained.tokenizer)
 
     def translate(
@@ -116,13 +130,9 @@ class Translator:
         Raises:
             UserError: a prefix is so long that the model cannot add a piece.
         """
-
-        def search(inputs: SearchInputs) -> list[list[Hypothesis]]:
-            if beam == 1:
-                return [[hypothesis] for hypothesis in GreedySearch(self.model, inputs).run()]
-            found = BeamSearch(self.model, inputs, beam=beam, length_penalty=length_penalty).run()
-            return [list(hypotheses) for hypotheses in found]
-
+        search: MakeSearch = partial(GreedySearch, self.model)
+        if beam != 1:
+            search = partial(BeamSearch, self.model, beam=beam, length_penalty=length_penalty)
         found = self._translate(sentences, prefixes, batch_size, max_new, search, progress)
         return [translations[0] for translations in found]
 
@@ -141,13 +151,9 @@ class Translator:
 
         The first one equals the result of `translate_detailed`, which explains the arguments.
         """
-
-        def search(inputs: SearchInputs) -> list[list[Hypothesis]]:
-            search = BeamSearch(
-                self.model, inputs, beam=beam, length_penalty=length_penalty, wanted=beam
-            )
-            return [list(hypotheses) for hypotheses in search.run()]
-
+        search = partial(
+            BeamSearch, self.model, beam=beam, length_penalty=length_penalty, wanted=beam
+        )
         return self._translate(sentences, prefixes, batch_size, max_new, search, progress)
 
     def _translate(
@@ -156,7 +162,7 @@ class Translator:
         prefixes: Sequence[str] | None,
         batch_size: int,
         max_new: int | None,
-        search: Callable[[SearchInputs], list[list[Hypothesis]]],
+        search: MakeSearch,
         progress: Callable[[int], object] | None,
     ) -> list[list[Translation]]:
         """Search in batches; return each sentence's translations with different texts."""
@@ -177,38 +183,25 @@ class Translator:
         workers = torch.get_num_threads() if on_cpu else 1
         size = min(batch_size, max(SMALLEST_BATCH, -(-len(jobs) // workers)))
         batches = [jobs[start : start + size] for start in range(0, len(jobs), size)]
-
-        def translate_batch(batch: list[tuple[int, Job]]) -> list[list[Hypothesis]]:
-            hypotheses = search(self.search_inputs([job for _, job in batch]))
-            if progress:
-                progress(len(batch))
-            return hypotheses
-
-        if progress:
-            progress(len(sentences) - len(jobs))  # blank ones
-        with self.evaluating():
-            results = in_parallel(translate_batch, batches, workers)
         found = [[Translation("", [], score=0.0)] for _ in sentences]
-        for batch, result in zip(batches, results, strict=True):
-            for (index, job), hypotheses in zip(batch, result, strict=True):
+
+        def translate_batch(batch: list[tuple[int, Job]]) -> None:
+            inputs = self.search_inputs([job for _, job in batch])
+            results: Sequence[Sequence[Hypothesis]] = search(inputs).run()
+            for (index, job), hypotheses in zip(batch, results, strict=True):
                 by_text: dict[str, Translation] = {}
                 for hypothesis in hypotheses:
                     translation = self.translation(job, hypothesis)
                     by_text.setdefault(translation.text, translation)
                 found[index] = list(by_text.values())
-        return found
+            if progress:
+                progress(len(batch))
 
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """Switch dropout off inside the context, and restore the model's mode afterwards."""
-        if not self.model.training:
-            yield
-            return
-        self.model.eval()
-        try:
-            yield
-        finally:
-            self.model.train()
+        if progress:
+            progress(len(sentences) - len(jobs))  # blank ones
+        with evaluating(self.model):
+            in_parallel(translate_batch, batches, workers)
+        return found
 
     @cached_property
     def _index(self) -> PieceIndex:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from translate.decoding.translator import Translator
+from translate.errors import UserError
 from translate.evaluation.evaluate import Evaluation, evaluate
-from translate.io import write_atomically
+from translate.evaluation.scores import RELIABLE_SENTENCES
+from translate.io import check_can_create, write_atomically
 from translate.text.corpus import Pair, ParallelFiles
 
 logger = logging.getLogger(__name__)
@@ -31,7 +33,8 @@ def report(
 ) -> Iterator[str]:
     """Translate with greedy search and with beam search; yield the lines of both tables.
 
-    After each table, the translations and their scores are written to files.
+    After each table, the translations and their scores are written to files. If this is not
+    possible, a warning says so before the work starts.
 
     Args:
         name: name of the sentences: "test", or the name of the file given with --input.
@@ -44,6 +47,13 @@ def report(
     searches: dict[str, dict[str, Any]] = {"greedy": {}}
     if beam > 1:
         searches[f"beam {beam}"] = {"beam": beam, "length_penalty": length_penalty}
+    files = {search: results_path(f"{name}.{search.replace(' ', '')}") for search in searches}
+    try:
+        for path in files.values():
+            check_can_create(Path(f"{path}_2.json"))
+    except UserError as error:
+        logger.warning("translations and scores are only printed, not saved: %s", error)
+        files = {}
     for search, settings in searches.items():
         result = evaluate(translator, pairs, **settings, full=True)
         if settings:
@@ -55,7 +65,8 @@ def report(
                 logger.info("%s, %s: %s", name, search, note)
         logged.update(result.notes)
         values = {"checkpoint": checkpoint, "search": search, **settings}
-        _save(result, values, results_path(f"{name}.{search.replace(' ', '')}"))
+        if files:
+            _save(result, values, files[search])
 
 
 def report_challenges(translator: Translator, files: Sequence[Path]) -> Iterator[str]:
@@ -78,6 +89,8 @@ def _table(result: Evaluation) -> Iterator[str]:
     for name, metric in result.scores.metrics.items():
         interval = "" if metric.interval is None else "{:.2f} to {:.2f}".format(*metric.interval)
         yield f"{name:<15} {metric.value:6.2f}  95 %: {interval:<15}  {metric.signature}"
+    if result.scores.sentences < RELIABLE_SENTENCES:
+        yield f"{'95 % intervals':<15} unreliable: fewer than {RELIABLE_SENTENCES} sentences"
     yield f"{'length ratio':<15} {result.scores.length_ratio:7.3f}"
     for name, number in {"exactly right": result.scores.exact, **result.counts}.items():
         yield f"{name.replace('_', ' '):<15} {_share(number, len(result.outputs))}"

@@ -17,6 +17,10 @@ from translate.text.normalize import normalize
 # PairedTest logs that it starts, and warns on Windows that it uses one process, which is enough.
 logging.getLogger("sacrebleu").addFilter(lambda record: record.module != "significance")
 
+# With fewer sentences, resamples of them vary clearly less than other sentences of the same kind
+# would: their interval is too narrow, in the extreme case (all perfect) without any width.
+RELIABLE_SENTENCES = 30
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -89,7 +93,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str], *, full: bool = 
         value, signature, interval = results[name].score, scorer.get_signature(), None
         if full:
             signature, margin = _resample(scorer, hypotheses, references)
-            interval = (max(0.0, value - margin), min(100.0, value + margin))
+            # A perfect score can be 100.00000000000004: the interval holds it all the same.
+            interval = (max(0.0, value - margin), max(value, min(100.0, value + margin)))
         metrics[name] = Metric(value, str(signature), interval)
     return Scores(
         sentences=len(references),

@@ -92,13 +92,11 @@ def attention_maps(
     weights = torch.stack([stages.weights[0] for stages in getattr(seen.record, kind)]).cpu()
     n_layers, n_heads = weights.shape[:2]  # weights (L, H, T, S)
     if layer is None and head is None:
-        titles = [f"mean of {n_layers} layers, {n_heads} heads each"]
-        panels = weights.mean(dim=(0, 1))[None]
+        panels = {f"mean of {n_layers} layers, {n_heads} heads each": weights.mean(dim=(0, 1))}
     else:
         layers = range(n_layers) if layer is None else [layer]
         heads = range(n_heads) if head is None else [head]
-        titles = [f"layer {i + 1}, head {j + 1}" for i in layers for j in heads]
-        panels = weights[list(layers)][:, list(heads)].flatten(0, 1)
+        panels = {f"layer {i + 1}, head {j + 1}": weights[i, j] for i in layers for j in heads}
     queries, keys, row_name, column_name = {
         "encoder": (seen.src, seen.src, "source {} that attends", "source {} attended to"),
         "decoder": (seen.tgt_in, seen.tgt_in, "target {} that attends", "target {} attended to"),
@@ -107,8 +105,8 @@ def attention_maps(
     unit, split = ("word", words) if by_word else ("piece", pieces)
     rows, columns = split(tokenizer, queries), split(tokenizer, keys)
     return AttentionMaps(
-        join_pieces(panels, rows, columns),
-        titles,
+        join_pieces(torch.stack(list(panels.values())), rows, columns),
+        list(panels),
         [word.text for word in rows],
         [word.text for word in columns],
         row_name.format(unit),

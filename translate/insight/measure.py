@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import get_total_norm
 
+from translate.decoding.translator import evaluating
 from translate.insight.attention import Kind
 from translate.model.attention import Stages
 from translate.model.transformer import AttentionRecord, Transformer
@@ -48,9 +49,7 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
     pad_id = model.config.pad_id
     real_src, real_tgt = src != pad_id, tgt_out != pad_id  # (B, S), (B, T)
     src_mask, tgt_mask = model.source_mask(src), model.target_mask(tgt_in)
-    was_training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         # The loops of Transformer.encode and Transformer.decode, measuring after each block.
         x = model.embed(src)
         for layer, block in enumerate(model.encoder):
@@ -64,8 +63,6 @@ def inspect(model: Transformer, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) ->
         hidden = model.decoder_norm(x)
         # Decode each target with the source of the previous sentence in the batch.
         wrong = model.decode(tgt_in, memory.roll(1, 0), src_mask.roll(1, 0))
-    finally:
-        model.train(was_training)
     eos = real_src.sum(1) - 1  # (B,), the position of each source's eos
     bos = torch.zeros_like(eos)
     scale = model.encoder[0].self_attention.sublayer.scale  # the same in every layer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import math
 import textwrap
 import warnings
@@ -11,13 +12,17 @@ from typing import Literal
 import numpy
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.text import Text
 
 from translate.insight.attention import AttentionMaps
 from translate.text.printable import printable
 
+logger = logging.getLogger(__name__)
+
 _MAX_LABEL = 24  # characters: an untrained model writes very long words
 _MAX_INCHES = 40.0  # longest side; larger pictures get smaller cells, to save RAM
-# matplotlib draws a character that its font lacks as a box, and warns.
+# matplotlib draws a character that its font lacks as a box, and warns; `rendered` logs it instead.
 _NO_GLYPH = "Glyph .* missing from font"
 
 
@@ -72,7 +77,12 @@ def pixels(figure: Figure) -> numpy.ndarray:
 
 
 def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
-    """Return the figure as the content of a file of this kind."""
+    """Return the figure as the content of a file of this kind; name characters without a glyph."""
+    font = get_font(findfont(FontProperties()))
+    text = "".join(label.get_text() for label in figure.findobj(Text))
+    if missing := sorted(set(map(ord, text)) - font.get_charmap().keys()):
+        names = ", ".join(repr(chr(code)) for code in missing)
+        logger.warning("the picture shows boxes for %s, which its font does not have", names)
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_NO_GLYPH)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from torch import Tensor
 from translate.decoding.incremental import PlainDecoder
 from translate.decoding.search import GreedySearch
 from translate.decoding.translation import Translation
-from translate.decoding.translator import Translator
+from translate.decoding.translator import Translator, evaluating
 from translate.insight.attention import label
 from translate.text.tokenizer import WORD_START
 from translate.text.words import words
@@ -32,8 +31,7 @@ class WordStep(NamedTuple):
     attended: list[tuple[str, float]]  # source words and their weights, highest first; sum 1
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(NamedTuple):
     """One piece that the search chose."""
 
     piece: int
@@ -95,7 +93,7 @@ class Steps:
         """Search, and yield each piece when it has been chosen; the end is a piece, too."""
         if self._job is None:
             return
-        with self._translator.evaluating():
+        with evaluating(self._translator.model):
             inputs = self._translator.search_inputs([self._job])
             decoder = PlainDecoder(self._translator.model, inputs.src)
             search = GreedySearch(self._translator.model, inputs, decoder=decoder)

@@ -18,6 +18,18 @@ from translate.model.dropout import Dropout
 from translate.model.layers import DecoderBlock, EncoderBlock, Residual, sinusoidal_positions
 from translate.model.masks import causal_mask, padding_mask
 
+# The smallest and the largest value of each size. The largest ones are far above any use: a model
+# that comes from a stranger must not be able to take all memory or hours to build.
+LIMITS = {
+    "vocab_size": (1, 2**20),
+    "d_model": (1, 2**20),
+    "n_heads": (1, 2**20),
+    "d_ff": (1, 2**20),
+    "encoder_layers": (1, 100),
+    "decoder_layers": (1, 100),
+    "max_length": (2, 2**16),
+}
+
 
 @dataclass(frozen=True)
 class TransformerConfig:
@@ -51,12 +63,12 @@ class TransformerConfig:
     max_length: int = 256
 
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "d_model", "n_heads", "d_ff", "encoder_layers", "decoder_layers")
-        faults = [
-            f"{name} must be at least {least}, not {getattr(self, name)}"
-            for name, least in {**dict.fromkeys(sizes, 1), "max_length": 2}.items()
-            if getattr(self, name) < least
-        ]
+        faults = []
+        for name, (least, most) in LIMITS.items():
+            if (value := getattr(self, name)) < least:
+                faults.append(f"{name} must be at least {least}, not {value}")
+            elif value > most:
+                faults.append(f"{name} must be at most {most:,}, not {value:,}")
         if self.n_heads >= 1 and self.d_model % self.n_heads:
             faults.append(f"n_heads {self.n_heads} does not divide d_model {self.d_model}")
         if self.d_model % 2:

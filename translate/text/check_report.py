@@ -15,9 +15,9 @@ from translate.text.problems import SEVERITIES, UNSAFE, Problem, ProblemLog
 from translate.text.split import split_corpus
 from translate.text.tokenizer import MAX_BYTES, Tokenizer
 
-SAMPLE = 50_000  # number of pairs on which pieces are counted and a vocabulary is trained
-_LONGEST_TEXTS = 100  # pieces are counted in this many of the sentences with most characters
-_ENOUGH_TO_SPLIT = 20_000  # from so many pairs, some can always be held out
+SAMPLE = 50_000  # from larger corpora, pieces are counted and trained on this many pairs
+_LONGEST_TEXTS = 100  # pieces are also counted in this many sentences with most characters
+_ENOUGH_TO_SPLIT = 20_000  # with this many pairs, some can always be held out
 _COMMON_DUPLICATES = 0.05  # a normal share of duplicates: people say "Thank you." often
 
 
@@ -49,8 +49,8 @@ class Report:
 
     Args:
         problems: the worst first.
-        pieces: size of the vocabulary with which lengths were counted.
-        smallest: size of the smallest vocabulary that fits the training text; 0 if not tried.
+        pieces: size of the vocabulary in whose pieces lengths were counted; 0 if there is none.
+        smallest: size of the smallest vocabulary that the training text supports; 0 if not tried.
         largest: size of the largest such vocabulary; 0 if not tried.
         sampled: whether `largest`, and the median and 99 % of lengths, come from a sample.
     """
@@ -79,9 +79,9 @@ def check_files(
     seed: int = 1,
     section: str = "",
 ) -> Report:
-    """Read "train" and, where given, "valid" and "test", and report what is wrong.
+    """Read "train" and, if given, "valid" and "test", and report what is wrong.
 
-    A problem is unsafe if `fit` refuses the data, or in "test", if `translate test` does.
+    A problem is unsafe if `fit` refuses the data; in "test", if `translate test` refuses it.
 
     Args:
         files: the files of each split, "train" first.
@@ -92,10 +92,10 @@ def check_files(
         max_length: maximum number of pieces in a sentence, including bos or eos.
         held_out: number of pairs to hold out for each of "valid" and "test", as in `fit`.
         seed: decides which pairs are held out; the default is that of `fit`.
-        section: section of a config file that names the files ("data."), for messages only.
+        section: section of the config file that names the files ("data."), for messages only.
 
     Raises:
-        UsageError: settings that contradict each other.
+        UsageError: contradictory settings.
     """
     log = ProblemLog(strict=False)
     corpora = {}
@@ -169,7 +169,8 @@ def _measure(
     """Write the lengths of `corpus` into `split` and yield problems of long sentences.
 
     Args:
-        uses: the pairs that `fit` needs, by purpose; unsafe if all pairs for one are too long.
+        uses: the pairs that `fit` needs for each purpose. It is unsafe if all pairs for a purpose
+            are too long.
     """
     if not corpus.pairs:
         return

@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 from translate.errors import UsageError
 from translate.text.filters import Filters, PairFilter
-from translate.text.formats import Rows, aligned_rows, hub_rows, json_rows, parquet_rows, table_rows
+from translate.text.formats import (
+    Columns,
+    Rows,
+    aligned_rows,
+    hub_rows,
+    json_rows,
+    parquet_rows,
+    table_rows,
+)
 from translate.text.line_checks import LineChecker
 from translate.text.normalize import normalize
 from translate.text.problems import LeftOut, Problem, ProblemLog, excerpt
@@ -31,9 +39,9 @@ class Corpus:
 
     Args:
         pairs: the text of the files, not normalised.
-        lines: for each pair, its line in its file (or in both, if source and target have one each).
+        lines: for each pair, its line number (the same in both files of aligned text).
         starts: for each source of pairs, the index of its first pair, and the names of its files.
-        left_out: what was left out, one entry per reason.
+        left_out: the pairs that were left out, one entry per reason.
         problems: what is wrong with the files.
     """
 
@@ -44,7 +52,7 @@ class Corpus:
     problems: list[Problem] = field(compare=False)
 
     def place(self, index: int) -> str:
-        """Return where a pair stands: "FILE:LINE"."""
+        """Return "FILE:LINE" of a pair."""
         return "{}:{}".format(*self.file_and_line(index))
 
     def file_and_line(self, index: int, side: int = 0) -> tuple[str, int]:
@@ -69,7 +77,7 @@ def characters(pairs: Iterable[Pair]) -> set[str]:
 
 @dataclass
 class ParallelFiles:
-    """The files of parallel text: `source` and `target` line by line, or one of the other formats.
+    """The files of parallel text: `source` and `target`, aligned line by line, or another format.
 
     Files may be plain or compressed (gzip, xz, zstandard), with any name. Text is UTF-8; XML files
     declare their encoding.
@@ -77,8 +85,10 @@ class ParallelFiles:
     Args:
         source: file with one source sentence per line.
         target: file with the translations, line n for line n.
-        tsv: file with one pair per line, separated by tabs; quotes have no meaning.
-        columns: which columns of `tsv` hold source and target, counted from 1.
+        tsv: file with one pair per line, separated by tabs; quotes have no meaning. A file whose
+            name ends in .csv is read as CSV, with commas, semicolons or tabs, and quotes.
+        columns: which columns of `tsv` hold source and target: numbers counted from 1, or the
+            names in its first row.
         tmx: a translation memory.
         languages: codes of source and target in `tmx`; "en" means "en-US" and "EN" too.
         jsonl: file with one JSON object per line.
@@ -95,7 +105,7 @@ class ParallelFiles:
     source: Path | None = None
     target: Path | None = None
     tsv: Path | None = None
-    columns: tuple[int, int] = (1, 2)
+    columns: Columns = (1, 2)
     tmx: Path | None = None
     languages: tuple[str, str] = ("en", "de")
     jsonl: Path | None = None
@@ -112,7 +122,7 @@ class ParallelFiles:
     @property
     def given(self) -> list[str]:
         """The settings that name files: "source" and "target", or one of the other formats."""
-        return [name for name in (*_READERS, "source", "target") if getattr(self, name) is not None]
+        return [name for name in (*_FORMATS, "source", "target") if getattr(self, name) is not None]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -130,14 +140,15 @@ class ParallelFiles:
         if self.source is not None and self.target is not None:
             return aligned_rows(self.source, self.target, prefix, log)
         (name,) = self.given
-        options = {key: getattr(self, key) for key, names in _OPTIONS.items() if name in names}
-        return _READERS[name](getattr(self, name), **options, setting=f"{prefix}{name}", log=log)
+        read_rows, options = _FORMATS[name]
+        settings = {option: getattr(self, option) for option in options}
+        return read_rows(getattr(self, name), **settings, setting=f"{prefix}{name}", log=log)
 
     def check(self, setting: str = "") -> None:
-        """Check that the settings do not contradict each other; opens no file.
+        """Check that the settings do not contradict each other, without opening a file.
 
         Raises:
-            UsageError: with what to set.
+            UsageError: they do; the message says what to set.
         """
         prefix = f"{setting}." if setting else ""
         given = self.given
@@ -152,13 +163,14 @@ class ParallelFiles:
             raise UsageError(f"{prefix}{missing} is not set: give the path of its text file{hint}")
         if self.source is not None and self.source == self.target:
             raise UsageError(f"{prefix}source and {prefix}target are the same file: {self.source}")
-        for option, names in _OPTIONS.items():
+        for option in ("columns", "languages", "subset", "split", "fields"):
+            names = [name for name, (_, options) in _FORMATS.items() if option in options]
             if given[0] not in names and getattr(self, option) != getattr(ParallelFiles, option):
                 raise UsageError(
                     f"{prefix}{option} is set, but it belongs to {' or '.join(names)}, "
                     f"not to {given[0]}"
                 )
-        if min(self.columns) < 1:
+        if any(isinstance(column, int) and column < 1 for column in self.columns):
             raise UsageError(f"{prefix}columns is {list(self.columns)}: columns count from 1")
         for option in ("columns", "languages", "fields"):
             first, second = getattr(self, option)
@@ -168,21 +180,13 @@ class ParallelFiles:
 
 Sources = ParallelFiles | list[ParallelFiles]
 
-# The formats with both languages in one file, and the functions that read them.
-_READERS: dict[str, Callable[..., Rows]] = {
-    "tsv": table_rows,
-    "tmx": tmx_rows,
-    "jsonl": json_rows,
-    "parquet": parquet_rows,
-    "hub": hub_rows,
-}
-# Which of these formats an option belongs to.
-_OPTIONS = {
-    "columns": ("tsv",),
-    "languages": ("tmx",),
-    "subset": ("hub",),
-    "split": ("hub",),
-    "fields": ("jsonl", "parquet", "hub"),
+# The formats with both languages in one file: the function that reads each, and its settings.
+_FORMATS: dict[str, tuple[Callable[..., Rows], tuple[str, ...]]] = {
+    "tsv": (table_rows, ("columns",)),
+    "tmx": (tmx_rows, ("languages",)),
+    "jsonl": (json_rows, ("fields",)),
+    "parquet": (parquet_rows, ("fields",)),
+    "hub": (hub_rows, ("subset", "split", "fields")),
 }
 
 
@@ -195,17 +199,17 @@ def read_corpus(
 ) -> Corpus:
     """Read the pairs of one source, or of several, one after the other.
 
-    A pair that is blank on either side is always left out: there is nothing to learn from it and
-    nothing to score. "Blank" means that `normalize` leaves nothing.
+    A pair with a blank side is always left out: there is nothing to learn from it and nothing to
+    score. "Blank" means that `normalize` returns an empty text.
 
     Args:
         setting: the section's name ("data.train"), for messages only.
         filters: which other pairs are left out; None for validation and test pairs.
-        strict: raise the first unsafe problem. Otherwise unsafe problems are among
-            `Corpus.problems`, for `translate check`.
+        strict: raise the first unsafe problem. Otherwise `Corpus.problems` lists unsafe problems
+            too, for `translate check`.
 
     Raises:
-        UserError: contradicting settings, an unreadable file, unequal line counts, no pairs.
+        UserError: contradictory settings, an unreadable file, unequal line counts, no pairs.
     """
     log = ProblemLog(strict=strict)
     pair_filter = PairFilter(filters)

@@ -17,11 +17,11 @@ class Filters:
 
     Args:
         length_ratio: how many times longer (in characters) one side may be than the other, which
-            counts as at least 10 characters. The default is generous, because German words are
-            long and translations may be free: at 4, Multi30k loses its two lines of "@@", and
+            counts as at least 10 characters. The default is high, because German words are long
+            and some translations are free: with 4, Multi30k loses only its two lines of "@@", and
             50,000 pairs of Tatoeba lose two very free translations.
-        copied_words: how many words a target may have if it equals its source, ignoring case.
-            Longer copies were not translated; names, numbers and "Okay." may be the same.
+        copied_words: the maximum number of words in a target that equals its source, ignoring
+            case. Longer copies were not translated; names, numbers and "Okay." may be the same.
         drop_duplicates: leave out a pair whose source and target equal those of an earlier pair.
             Other translations of the same source stay.
     """
@@ -41,9 +41,9 @@ class Filters:
 
 
 class PairFilter:
-    """Decides which pairs to leave out, one after the other.
+    """Decides which pairs to leave out; it remembers the pairs that it has seen.
 
-    Without `filters` only blank pairs are left out. Pairs are compared as `normalize` returns them.
+    Without `filters`, only blank pairs are left out. Pairs are compared after `normalize`.
     """
 
     def __init__(self, filters: Filters | None = None) -> None:
@@ -51,7 +51,7 @@ class PairFilter:
         self._seen: set[tuple[str, str]] = set()
 
     def reason(self, pair: tuple[str, str]) -> tuple[str, str] | None:
-        """Return why to leave out (source, target): the kind of problem and a text; else None."""
+        """Return (kind of problem, reason) if the pair (source, target) is left out, or None."""
         source, target = normalize(pair[0]), normalize(pair[1])
         if not source and not target:
             return "blank-both", "blank on both sides"

@@ -15,14 +15,16 @@ _PATTERNS = {
     "separator": re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]"),
     "control-character": re.compile("[\x01-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f]"),
     "tab": re.compile("\t"),
-    "control-piece": re.compile("</?s>|<pad>|<unk>|▁"),
+    "control-piece": re.compile(r"</?s>|<pad>|<unk>|▁|@-@|@,@|@\.@|@@( |$)"),
+    "markup": re.compile(r"<(?!/?s>|pad>|unk>)/?[A-Za-z][\w:-]*(\s[^<>]*)?/?>|<!--|<!\[CDATA\["),
+    "escaped": re.compile(r"&([A-Za-z]{2,8}|#\d{1,6}|#[xX][\dA-Fa-f]{1,6});"),
 }
-# Every pattern contains one of these characters. Most sentences have none: one search is enough.
-_ANY = re.compile("[\x01-\x09\x0b-\x1f\x7f-\x9fÂÃâï<▁\u2028\u2029\ufffd]")
+# Every match contains one of these characters. Most sentences have none: one search is enough.
+_ANY = re.compile("[\x01-\x09\x0b-\x1f\x7f-\x9fÂÃâï<&@▁\u2028\u2029\ufffd]")
 
 
 class LineChecker:
-    """Checks the lines of one file, one after the other."""
+    """Checks the lines of one file."""
 
     def __init__(self, file: str, log: ProblemLog) -> None:
         self._file = file
@@ -35,9 +37,10 @@ class LineChecker:
         """Check the sentences of a line (source, target or both); lines count from 1."""
         self._lines += 1
         self._lines_beyond_ascii += not all(map(str.isascii, texts))
-        suspicious = [text for text in texts if _ANY.search(text)]
-        for kind, pattern in _PATTERNS.items() if suspicious else ():
-            if found := next(filter(None, map(pattern.search, suspicious)), None):
+        if not any(map(_ANY.search, texts)):
+            return
+        for kind, pattern in _PATTERNS.items():
+            if found := next(filter(None, map(pattern.search, texts)), None):
                 around = found.string[max(0, found.start() - 20) :]
                 self._log.add(Problem(kind, self._file, line, example=excerpt(around)))
                 if kind == "mojibake":
@@ -45,10 +48,10 @@ class LineChecker:
                     return
 
     def finish(self) -> None:
-        """Report if the whole file is garbled, which stops training.
+        """Add an unsafe problem if the whole file is garbled.
 
-        A few garbled lines in a good file are only a warning. Garbled means at least a tenth of
-        all lines, and most of those that are not ASCII.
+        This means: at least a tenth of all lines, and most lines that are not ASCII, are garbled.
+        A few garbled lines in a good file are only a warning.
         """
         count = len(self._mojibake)
         if count and 10 * count >= self._lines and 2 * count > self._lines_beyond_ascii:

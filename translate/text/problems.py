@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from translate.errors import UsageError, UserError
 
-# unsafe: training stops, or would learn from misaligned or garbled text. warning: somebody should
-# look at it. note: handled automatically, the result is the same.
+# unsafe: training stops, or would learn from misaligned or garbled text. warning: the user should
+# look at it. note: handled automatically, nothing to do.
 UNSAFE, WARNING, NOTE = SEVERITIES = ("unsafe", "warning", "note")
 
-_LISTED_LINES = 5  # a problem lists its first line numbers and counts the others
+_LISTED_LINES = 5  # a problem lists this many line numbers at most, and counts all
 
 
 class Kind(NamedTuple):
-    """`what` and `todo` are the texts of all problems of a kind that have none of their own."""
+    """A severity, and the default texts for what is wrong and what to do."""
 
     severity: str
     what: str = ""
@@ -33,9 +33,12 @@ KINDS = {
     # Files
     **dict.fromkeys(("missing-file", "folder", "unreadable"), Kind(UNSAFE)),
     **dict.fromkeys(("broken-archive", "other-archive", "broken-format"), Kind(UNSAFE)),
+    "huge-line": Kind(UNSAFE, todo="split the line, or remove it"),
+    "other-format": Kind(UNSAFE, todo="give the right setting, or convert the file"),
+    "no-column": Kind(UNSAFE, todo="name one of these columns, or give its number"),
     "utf-16": Kind(UNSAFE, todo="convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW"),
     "utf-32": Kind(UNSAFE, todo="convert the file: iconv -f UTF-32 -t UTF-8 OLD > NEW"),
-    "nul-byte": Kind(UNSAFE, todo="convert the file to UTF-8, or remove the line"),
+    "nul-byte": Kind(UNSAFE, todo="convert it to UTF-8, or remove the line"),
     "not-utf-8": Kind(UNSAFE, todo="if it is Windows-1252: iconv -f CP1252 -t UTF-8 OLD > NEW"),
     "cr-line-ends": Kind(UNSAFE, todo="convert the file: tr '\\r' '\\n' < OLD > NEW"),
     "unequal-counts": Kind(UNSAFE, todo="line n of one must translate line n of the other"),
@@ -54,18 +57,28 @@ KINDS = {
         WARNING, "a tab inside a sentence", "it is read as a space; pass a table as one file"
     ),
     "control-piece": Kind(
-        WARNING, "a tokenizer's control symbol", "it is read as letters; use the untokenized text"
+        WARNING, "a symbol of a tokenizer", "it is read as letters; use the untokenized text"
+    ),
+    "markup": Kind(
+        WARNING, "a tag of HTML or XML", "it is read as letters; convert the file to plain text"
+    ),
+    "escaped": Kind(
+        WARNING,
+        "an escaped character of HTML",
+        "it is read as letters; write the character itself",
     ),
     # Pairs that are left out
-    **dict.fromkeys(("blank-both", "blank-end"), Kind(NOTE)),
+    **dict.fromkeys(("blank-both", "blank-end", "header"), Kind(NOTE)),
     "blank-source": Kind(WARNING, todo=_TRANSLATE_LINE),
     "blank-target": Kind(WARNING, todo=_TRANSLATE_LINE),
-    "few-columns": Kind(WARNING, todo="separate columns by tabs; name those of both languages"),
+    "few-columns": Kind(WARNING, todo="separate columns by tabs, and set which columns to read"),
     "many-columns": Kind(WARNING, todo="remove the tab from the sentence"),
-    "no-field": Kind(WARNING, todo="name the fields of both languages, or fix the record"),
+    "no-field": Kind(WARNING, todo="set the names of both fields, or fix the record"),
     "no-text": Kind(WARNING, todo="fix the record"),
-    "no-language": Kind(WARNING, todo="if that is a mistake, name the languages as the file does"),
-    "entity": Kind(WARNING, todo="replace the entity by its text"),
+    "no-segment": Kind(WARNING, todo="put the text into <seg> elements (TMX 1.4)"),
+    "many-variants": Kind(WARNING, todo="split the unit"),
+    "no-language": Kind(WARNING, todo="if this is wrong, set languages to the codes in the file"),
+    "entity": Kind(WARNING, todo="replace the entity with its text"),
     "duplicate": Kind(WARNING, todo="remove them, or set filters.drop_duplicates to false"),
     "copy": Kind(WARNING, todo="translate the line, or check that the target is the right file"),
     "length-ratio": Kind(WARNING, todo="check that the two lines belong together"),
@@ -75,12 +88,12 @@ KINDS = {
         WARNING, "source looks German, target English (a guess)", "swap the files or columns"
     ),
     "no-letters": Kind(
-        WARNING, "numbers instead of sentences (a guess)", "name the columns of both languages"
+        WARNING, "numbers instead of sentences (a guess)", "set the columns of both languages"
     ),
-    "overlap": Kind(WARNING, todo="remove it from one: scores on training sentences mean little"),
+    "overlap": Kind(WARNING, todo="remove it from one of them: it makes scores too good"),
     "unknown-characters": Kind(WARNING, todo="the model cannot translate them"),
     "too-long": Kind(WARNING, todo="fit leaves them out; split the sentences or raise max_length"),
-    "long-line": Kind(WARNING, todo="no tokenizer is trained on such lines; split them"),
+    "long-line": Kind(WARNING, todo="the tokenizer is not trained on such lines; split them"),
     **dict.fromkeys(("no-pairs", "too-few-to-split", "vocabulary"), Kind(UNSAFE)),
 }
 
@@ -91,12 +104,14 @@ class Problem:
 
     Args:
         kind: a key of KINDS.
-        line: counts from 1; 0 means the whole file, which `what` then names.
-        what: what is wrong; the default of the kind if empty, like `todo` and `severity`.
+        line: the first line that has it, counted from 1; 0 for the whole file.
+        what: what is wrong. It names the file if `line` is 0.
         todo: what to do about it.
         example: an excerpt of the text.
-        count: how many lines have it.
-        lines: the first few of them.
+        count: number of lines that have it.
+        lines: the first few of these lines.
+
+    Empty `what`, `todo` and `severity` become the defaults of the kind.
     """
 
     kind: str
@@ -136,7 +151,7 @@ class Problem:
 
 
 class DataError(UserError):
-    """A problem that stops reading; `fit` ends with its message, `translate check` lists it."""
+    """A problem that stops reading: `fit` ends with its message, `translate check` lists it."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -144,7 +159,7 @@ class DataError(UserError):
 
 
 class LeftOut(Problem):
-    """The pairs that were left out for one reason: how many, and the first of them."""
+    """The pairs that were left out for one reason: their number, and the first of them."""
 
     def __str__(self) -> str:
         reason = self.what.removeprefix("left out: ")
@@ -164,7 +179,7 @@ class ProblemLog:
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
         self._problems: dict[tuple[str, str, str], Problem] = {}
-        self.left_out: dict[str, LeftOut] = {}  # by reason, in the order in which they came up
+        self.left_out: dict[str, LeftOut] = {}  # by reason
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self._problems.values())
@@ -174,7 +189,7 @@ class ProblemLog:
         return any(problem.unsafe for problem in self)
 
     def add(self, *problems: Problem) -> None:
-        """Raises DataError at an unsafe problem if the log is strict."""
+        """Add problems; a strict log raises a DataError at an unsafe one."""
         for problem in problems:
             if self.strict and problem.unsafe:
                 raise DataError(problem)
@@ -184,7 +199,7 @@ class ProblemLog:
                 known.lines += problem.lines[: _LISTED_LINES - len(known.lines)]
 
     def leave_out(self, kind: str, reason: str, file: str, line: int, *texts: str) -> None:
-        """Count a pair, or the record `texts` that holds no pair, as left out."""
+        """Count a pair, or a record that holds no pair, as left out; the first is the example."""
         if reason in self.left_out:
             self.left_out[reason].count += 1
         else:
@@ -193,7 +208,7 @@ class ProblemLog:
 
     @contextmanager
     def catch(self, file: str, kind: str = "unreadable") -> Iterator[None]:
-        """Turn a UserError that ends the reading of `file` into a problem, unless strict."""
+        """Turn an error about `file` into a problem of this kind, unless the log is strict."""
         try:
             yield
         except UserError as error:

@@ -1,4 +1,4 @@
-"""Split a corpus into train, valid and test so that no two share a source sentence."""
+"""Split a corpus into train, valid and test, which share no source sentence."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from translate.errors import UserError
 from translate.text.normalize import fold
 
-if TYPE_CHECKING:
-    from translate.text.corpus import Pair  # with lxml and zstandard, which decoding does not need
+if TYPE_CHECKING:  # corpus.py imports lxml and zstandard, which decoding does not need
+    from translate.text.corpus import Pair
 
 
 def shuffled(count: int, seed: str) -> list[int]:
     """Return 0 .. count-1 in an order that depends on `seed` alone.
 
-    `random.shuffle` may change between Python versions; `random()` with a string as seed does not
-    (Python documentation, "Notes on Reproducibility"), so this sorts by random keys.
+    It sorts by random keys, because `random.shuffle` may change between Python versions, whereas
+    `random()` with a string as seed does not (Python documentation, "Notes on Reproducibility").
     """
     draw = random.Random(seed).random
     keys = [draw() for _ in range(count)]
@@ -29,9 +29,9 @@ def split_by_source(
 ) -> tuple[list[Pair], list[Pair]]:
     """Split into (train, held out), both in corpus order, so that they share no source sentence.
 
-    Pairs whose sources are equal after `fold` go to the same side. A source is never held out if
-    one of its pairs is blank or copied (source equals target). The held-out side has `held_out`
-    pairs, or a few more if the groups of equal sources do not add up to exactly that.
+    Pairs with the same source (after `fold`) go to the same side. They are never held out if the
+    target of one of them is blank or a copy of the source. The held-out side has `held_out` pairs,
+    or a few more if the groups of equal sources do not add up to exactly that number.
 
     Raises:
         UserError: too few pairs to hold out `held_out` and keep at least one for training.
@@ -39,30 +39,33 @@ def split_by_source(
     groups: dict[str, list[int]] = {}
     for index, pair in enumerate(pairs):
         groups.setdefault(fold(pair.source), []).append(index)
-
-    def usable(source: str) -> bool:
-        targets = [fold(pairs[index].target) for index in groups[source]]
-        return bool(source) and all(target not in ("", source) for target in targets)
-
-    sources = list(groups)
+    by_source = list(groups.items())
     chosen: set[int] = set()
     too_large: list[list[int]] = []
-    for position in shuffled(len(sources), f"split {seed}"):
-        group = groups[sources[position]]
+    for position in shuffled(len(by_source), f"split {seed}"):
         if len(chosen) == held_out:
             break
-        if len(chosen) + len(group) <= held_out and usable(sources[position]):
+        source, group = by_source[position]
+        blank_or_copy = {"", source}.intersection(fold(pairs[index].target) for index in group)
+        if not source or blank_or_copy:
+            continue
+        if len(chosen) + len(group) <= held_out:
             chosen.update(group)
-        elif usable(sources[position]):
+        else:
             too_large.append(group)
-    if len(chosen) < held_out:
-        chosen.update(*sorted(too_large, key=len)[:1])
-    if len(chosen) < held_out or (held_out and len(chosen) == len(pairs)):
-        advice = "hold out fewer, or set" if held_out > 1 else "set"
+    if len(chosen) < held_out and too_large:
+        smallest = min(too_large, key=len)
+        chosen.update(smallest)
+    reason = ""
+    if len(chosen) < held_out:  # these are all that can be held out
+        reason = f"only {len(chosen):,} are neither blank nor a copy of their source"
+    elif held_out and len(chosen) == len(pairs):
+        reason = "at least one pair with another source sentence must remain to train on"
+    if reason:
+        fewer = "lower data.held_out, " if held_out > 1 else ""
         raise UserError(
-            f"cannot hold out {held_out:,} of {len(pairs):,} pairs: different sentences that can "
-            f"be held out: {sum(map(usable, sources)):,}, and one pair must stay to train on; "
-            f"{advice} data.valid to other files"
+            f"cannot hold out {held_out:,} of {len(pairs):,} pair{'s' * (len(pairs) > 1)}: "
+            f"{reason}; add pairs, {fewer}or set data.valid to a file of validation pairs"
         )
     train = [pair for index, pair in enumerate(pairs) if index not in chosen]
     return train, [pairs[index] for index in sorted(chosen)]
@@ -73,8 +76,8 @@ def split_corpus(
 ) -> dict[str, list[Pair]]:
     """Return "train", and "valid" and "test" if they are `missing`, held out from `pairs`.
 
-    Each gets `held_out` pairs, but at most a tenth of all. "valid" gets at least one, because
-    without it no checkpoint can be called the best.
+    Each gets `held_out` pairs, but at most a tenth of all. "valid" gets at least one pair, because
+    the best checkpoint is chosen on it.
 
     Raises:
         UserError: see `split_by_source`.

@@ -15,7 +15,7 @@ from translate.text.normalize import normalize
 from translate.text.split import shuffled
 
 WORD_START = "▁"
-# SentencePiece silently leaves out training lines with this character, which it uses itself.
+# SentencePiece uses this character itself, and silently leaves out training lines that have it.
 _RESERVED = "▅"
 MAX_BYTES = 4192  # SentencePiece does not train on longer lines
 _SPECIALS: dict[str, Any] = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
@@ -72,8 +72,8 @@ class Tokenizer:
                 support fewer; a note says so.
             seed: decides which sentences are used if there are more than `max_sentences`.
             max_bytes: longer sentences (in UTF-8) are left out, with a note.
-            max_sentences: if there are more sentences, a random sample of this size is used, which
-                has both languages. The vocabulary has the characters of all sentences.
+            max_sentences: if there are more sentences, the tokenizer is trained on a random sample
+                of this size. The vocabulary still has the characters of all sentences.
 
         Raises:
             UserError: no text, only lines that are too long, or fewer pieces than characters.
@@ -94,13 +94,13 @@ class Tokenizer:
                 sentence_iterator=iter(texts),
                 model_writer=model,
                 vocab_size=vocab_size,
-                # BPE (Sennrich et al., 2016), not unigram: it counts in integers, so the same
-                # text gives the same model on every machine; it trains ten times faster; and even
-                # from three sentence pairs it learns whole words, not only letters.
+                # BPE (Sennrich et al., 2016), not unigram: it counts with integers, so the same
+                # text gives the same model on every machine; it trains ten times faster; and it
+                # learns whole words, not only letters, even from three sentence pairs.
                 model_type="bpe",
                 hard_vocab_limit=False,
-                # All characters, because a corpus with the text "</s>" would otherwise lose the
-                # characters of that text.
+                # All characters: otherwise a corpus with the text "</s>" would lose the characters
+                # of this text.
                 required_chars="".join(sorted(characters)),
                 character_coverage=1.0,
                 normalization_rule_name="identity",
@@ -118,7 +118,7 @@ class Tokenizer:
 
     @staticmethod
     def smallest(characters: set[str], vocab_size: int) -> int:
-        """Return the size of the smallest vocabulary: one piece per character, and special ones.
+        """Return the size of the smallest vocabulary: the characters and the special pieces.
 
         Raises:
             UserError: `vocab_size` is smaller.
@@ -133,7 +133,11 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
-        """Read a SentencePiece .model file; UserError names the file."""
+        """Read a SentencePiece .model file.
+
+        Raises:
+            UserError: the file cannot be read or used; the message names it.
+        """
         place = Path(path).expanduser().absolute()
         try:
             return cls(place.read_bytes())
@@ -177,7 +181,7 @@ class Tokenizer:
 
 
 def _training_texts(sentences: Iterable[str], max_bytes: int) -> tuple[list[str], int]:
-    """Return the normalised sentences that are not blank or too long, and how many are too long.
+    """Return the normalised sentences without blank and too long ones; count the too long ones.
 
     Raises:
         UserError: there are none.

@@ -1,4 +1,4 @@
-"""Group pieces into words to show to people: on the axes of a heatmap, in the lines of --steps."""
+"""Group pieces into words for display: on the axes of a heatmap, in the lines of --steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Word]:
 
     A word starts at "▁". Punctuation at its end is a word of its own ("Beispiel", "."), because
     the model predicts it separately; a hyphen or apostrophe inside a word is not ("E-Mail").
-    Control pieces stand alone under their own names, such as "</s>". No text is empty or has "▁".
+    A control piece is a word of its own, with its own name as text, such as "</s>". No text is
+    empty or contains "▁".
     """
     control = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
 
@@ -54,5 +55,5 @@ def _label(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 def _is_punctuation(tokenizer: Tokenizer, piece: int) -> bool:
     text = tokenizer.decode([piece])
-    # One byte of a longer character is broken text, but not punctuation.
+    # A single byte of a longer character is not punctuation.
     return _BROKEN not in text and not any(map(str.isalnum, text))

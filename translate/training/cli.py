@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import re
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from jsonargparse import Namespace
 from lightning import Callback, Trainer
+from lightning.pytorch.callbacks import ProgressBar as LightningBar
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+from lightning.pytorch.plugins.environments import LightningEnvironment
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from translate.decoding.checkpoint import TrainedModel, find_model, load_checkpoint
+from translate.decoding.checkpoint import TrainedModel
+from translate.decoding.find_model import load_model
 from translate.decoding.scoring import LENGTH_PENALTY, MAX_BEAM, MAX_LENGTH_PENALTY
 from translate.decoding.translator import Translator
-from translate.errors import UsageError
+from translate.errors import UsageError, WriteError
 from translate.evaluation.report import report, report_challenges
-from translate.training.callbacks import EarlyStoppingAboveZero, ProgressBar, SaveCheckpoints, Speed
+from translate.text.corpus import Pair
+from translate.training.callbacks import (
+    EarlyStoppingAboveZero,
+    ProgressBar,
+    ProgressLines,
+    SaveCheckpoints,
+    Speed,
+)
+from translate.training.checkpoint_io import AtomicCheckpointIO
 from translate.training.config_parser import ConfigParser
 from translate.training.config_types import allow_packages
 from translate.training.data import TranslationData, read_files
@@ -31,15 +46,22 @@ from translate.training.help import HelpfulParser
 from translate.training.logger import RunLogger
 from translate.training.module import TranslationModule
 from translate.training.monitor import Monitor
-from translate.training.resume import Resumed
+from translate.training.resume import Resumed, seconds_left
 from translate.training.run_folder import RunFolder, results_path
-from translate.training.settings import CommandSettings, TestSettings, check_trainer, out_of_range
+from translate.training.run_record import comparable, environment
+from translate.training.run_split import check_split, use_split
+from translate.training.settings import CommandSettings, TestSettings, out_of_range
 from translate.training.silence import silence_lightning
+from translate.training.stop_signals import StoppedBySignal, StopSignals
+from translate.training.trainer_checks import BatchLimitTrainer, check_options, check_trainer
 from translate.training.validation import HEATMAPS, TranslateValidation
 
 logger = logging.getLogger(__name__)
 
 MAX_SEED = 2**32 - 1  # Lightning seeds NumPy too, which takes 32 bits
+
+# A full disk, a quota, a limit on the size of files, a disk that became read-only, a broken disk.
+DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 # Callbacks with a section of settings.
 CALLBACKS = {
@@ -80,6 +102,7 @@ class TranslationCLI(LightningCLI):
             TranslationData,
             args=args,
             run=False,
+            trainer_class=BatchLimitTrainer,
             save_config_callback=None,  # `fit` saves the settings in the run folder
             seed_everything_default=1,
             auto_configure_optimizers=False,
@@ -109,8 +132,6 @@ class TranslationCLI(LightningCLI):
         for name, callback in CALLBACKS.items():
             parser.add_lightning_class_args(callback, name)
         parser.link_arguments("model.max_length", "data.max_length")
-        # An absolute path, so that a printed config works in every folder.
-        parser.set_defaults({"runs": Path("runs").absolute()})
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse the command line and its config files; `instantiate_classes` reports faults."""
@@ -150,56 +171,130 @@ class TranslationCLI(LightningCLI):
     def fit(self) -> list[str]:
         """Train the model; check settings and data before creating the run folder.
 
+        With --ckpt_path, the run of the checkpoint goes on. Another name, folder or corpus gives a
+        new run, which starts from the weights of the checkpoint.
+
         Raises:
-            UserError: the data is bad, or training diverges.
-            KeyboardInterrupt: after Ctrl-C; the log says how to resume.
+            UserError: the data is bad, training diverges, or a file cannot be written.
+            KeyboardInterrupt: after Ctrl-C or SIGTERM; the log says how to resume.
         """
-        config, resumed, folder = self.config, None, None
-        if config.ckpt_path:
-            resumed = Resumed.read(Path(config.ckpt_path))
-            folder = RunFolder.of_checkpoint(resumed.path)
-        if folder is None:
-            name = config.name or (Path(config.config[-1]).stem if config.config else "run")
-            folder = RunFolder.new(config.runs, name)
-        checkpoints = SaveCheckpoints(folder.checkpoints)
-        resumed_after = resumed.updates if resumed else None
-        run_logger = RunLogger(folder, lambda: self.trainer.global_step, resumed_after)
-        trainer = self.trainer = self.make_trainer(run_logger, checkpoints)
-        check_trainer(trainer)
-        if not trainer.fast_dev_run:
+        config, data = self.config, self.datamodule
+        resumed = Resumed.read(Path(config.ckpt_path)) if config.ckpt_path else None
+        folder = resumed.folder() if resumed else None
+        new_run = folder.other_place(config.name, config.runs) if folder else ""  # the reason
+        if folder is None or new_run:
+            folder = self._new_folder()
+        checkpoints = self._prepare(folder, resumed.updates if resumed and not new_run else None)
+        check_trainer(self.trainer)
+        if not self.trainer.fast_dev_run:
             folder.check_writable()
         if resumed:
-            resumed.check(self.model.hparams, trainer)
-            self.datamodule.trained_tokenizer = resumed.trained.tokenizer
-            config.ckpt_path = str(resumed.path.absolute())
-            logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
-        self.datamodule.challenge_files()  # a wrong folder is refused now, not by `test`
-        self.datamodule.setup("fit")
-        check_trainer(trainer, len(self.datamodule.train_sampler))
-        if not trainer.fast_dev_run:
+            resumed.check_model(self.model.hparams)
+            if not new_run and (folder.is_finished(resumed.updates) or not folder.resumed):
+                resumed.check_limits(self.trainer)
+            data.trained_tokenizer = resumed.trained.tokenizer
+        data.challenge_files()  # a wrong folder is refused now, not by `test`
+        data.setup("fit")
+        if resumed and not new_run and (new_run := resumed.other_data(data.sha256)):
+            folder = self._new_folder()
+            checkpoints = self._prepare(folder, None)
+        check_trainer(self.trainer, len(data.train_sampler), len(data.val_dataloader()))
+        self.model.build(data.trained_tokenizer)
+        self.model.run_record = self._record(folder)
+        start = self._start(resumed, new_run, folder) if resumed else None
+        if not self.trainer.fast_dev_run:
             config.name = folder.path.parent.name  # config.yaml may have another name
-            folder.save_config(self.parser.dump(config, skip_unset=False))
+            config.runs = folder.path.parent.parent.absolute()
+            text = self.parser.dump(config, skip_unset=False)
+            folder.save_config(text, self.model.run_record)
         started = time.monotonic()
         try:
             with _lightning():
-                trainer.fit(self.model, self.datamodule, ckpt_path=config.ckpt_path)
-        except KeyboardInterrupt:
+                self.trainer.fit(self.model, data, ckpt_path=start)
+            if self.trainer.fast_dev_run:
+                return []
+            return self._finish(folder, checkpoints, time.monotonic() - started)
+        except (KeyboardInterrupt, StoppedBySignal):
             if checkpoints.last_path.is_file():
                 logger.info("interrupted; to resume: %s", folder.resume_command())
             else:
                 logger.info("interrupted before the first checkpoint: nothing to resume from")
-            raise
-        if trainer.fast_dev_run:
-            return []
-        return self._finish(folder, checkpoints, time.monotonic() - started)
+            raise KeyboardInterrupt from None
+        except (WriteError, OSError) as error:
+            if isinstance(error, OSError):  # of TensorBoard
+                if error.errno not in DISK_FAULTS:
+                    raise
+                error = WriteError(f"cannot write events to {folder.path}: {error.strerror}")
+            resume = "there is no checkpoint yet: start again"
+            if checkpoints.last_path.is_file():
+                resume = f"resume: {folder.resume_command()}"
+            raise WriteError(f"{error}; when files can be written there again, {resume}") from None
+
+    def _new_folder(self) -> RunFolder:
+        config = self.config
+        name = config.name or (Path(config.config[-1]).stem if config.config else "run")
+        return RunFolder.new(config.runs or Path("runs").absolute(), name)
+
+    def _prepare(self, folder: RunFolder, resumed_after: int | None) -> SaveCheckpoints:
+        """Make the trainer of a run in `folder`; return its callback for checkpoints."""
+        checkpoints = SaveCheckpoints(folder.checkpoints, same_run=folder.resumed)
+        run_logger = RunLogger(folder, lambda: self.trainer.global_step, resumed_after)
+        self.trainer = self.make_trainer(run_logger, checkpoints)
+        self.trainer.strategy.checkpoint_io = AtomicCheckpointIO()
+        self.trainer.callbacks.insert(0, StopSignals(checkpoints))
+        return checkpoints
+
+    def _record(self, folder: RunFolder) -> dict[str, Any]:
+        """Return what run.json and the checkpoints say about the run."""
+        settings = yaml.safe_load(self.parser.dump(self.config, skip_unset=False))
+        sha256 = {**self.datamodule.sha256, "tokenizer": self.model.tokenizer.fingerprint()}
+        device, precision = self.trainer.strategy.root_device, str(self.trainer.precision)
+        return {
+            "id": (folder.run_id if folder.resumed else None) or uuid.uuid4().hex,
+            "seed": self.datamodule.seed,
+            "environment": environment(device, precision),
+            "sha256": sha256,
+            "settings": comparable(settings),
+        }
+
+    def _start(self, resumed: Resumed, new_run: str, folder: RunFolder) -> str | None:
+        """Start from a checkpoint and log what changes; return what Lightning has to restore."""
+        record = self.model.run_record
+        if new_run:
+            logger.info(
+                f"new run {folder.path}: it starts from the weights of {resumed.path}, with a new "
+                f"optimizer and learning rate schedule, because {new_run}"
+            )
+            self.model.model.load_state_dict(resumed.trained.model.state_dict())
+        else:
+            logger.info("resuming after %s updates: %s", resumed.updates, resumed.path)
+            self.config.ckpt_path = str(resumed.path.absolute())
+        changed = resumed.changed_settings(record)
+        if changed:
+            changes = ", ".join(f"{name} {change}" for name, change in changed.items())
+            logger.info("settings changed since the checkpoint: %s", changes)
+        if new_run:
+            return None
+        for note in resumed.notes(record):
+            logger.warning(note)
+        if resumed.restarts_epoch(changed):
+            self.model.restarts_epoch = True
+            logger.warning(
+                f"epoch {resumed.training['epochs'] + 1} starts again: the changed settings give "
+                "it other batches"
+            )
+        return self.config.ckpt_path
 
     def validate(self) -> list[str]:
         """Return loss and scores on the validation data, by name; log sample translations."""
-        trained = _load(self.config.ckpt_path)
+        trained = load_model(self.config.ckpt_path)
         self.trainer = self.make_trainer()
         self.model.use(trained.model, trained.tokenizer)
         self.datamodule.trained_tokenizer = trained.tokenizer
         self.datamodule.max_length = trained.model.config.max_length
+        use_split(self.datamodule, trained)
+        self.datamodule.setup("validate")
+        self._check_split("valid", self.datamodule.valid_pairs, trained)
         with _lightning():
             self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
         metrics = sorted(self.trainer.callback_metrics.items())
@@ -212,13 +307,19 @@ class TranslationCLI(LightningCLI):
         given = read_files(config.input, config.reference)
         if config.beam == 1 and config.length_penalty != LENGTH_PENALTY:
             logger.warning("length_penalty has no effect with beam 1, which is greedy search")
-        trained = _load(config.ckpt_path)
+        trained = load_model(config.ckpt_path)
+        if given is None:
+            use_split(self.datamodule, trained)
+            pairs, name = self.datamodule.read("test"), "test"
+            self._check_split("test", pairs, trained)
+        else:
+            pairs, name = given, config.input.name
         model = trained.model.to(self.make_trainer().strategy.root_device)
         translator = Translator(model, trained.tokenizer)
         yield from report(
             translator,
-            self.datamodule.read("test") if given is None else given,
-            name="test" if given is None else config.input.name,
+            pairs,
+            name=name,
             beam=config.beam,
             length_penalty=config.length_penalty,
             checkpoint=trained.path.name,
@@ -226,6 +327,12 @@ class TranslationCLI(LightningCLI):
         )
         if given is None:
             yield from report_challenges(translator, self.datamodule.challenge_files())
+
+    def _check_split(self, name: str, pairs: Sequence[Pair], trained: TrainedModel) -> None:
+        def read_config(path: Path) -> TranslationData:
+            return TranslationCLI(self.command, ["--config", str(path)]).datamodule
+
+        check_split(self.datamodule, name, pairs, trained, read_config)
 
     def make_trainer(
         self, run_logger: RunLogger | None = None, checkpoints: SaveCheckpoints | None = None
@@ -236,21 +343,31 @@ class TranslationCLI(LightningCLI):
             UsageError: settings that Lightning refuses.
         """
         try:
+            options = self.parser.instantiate(Namespace(trainer=self.config.trainer)).trainer
+            given = options.callbacks or []
+            options.callbacks = given if isinstance(given, list) else [given]
+            check_options(options, self.config)
+            # The user's callbacks come after ours, so that the averaged weights of
+            # EMAWeightAveraging are still in place while the validation set is translated.
+            options.callbacks = [*self.callbacks, Speed(), *options.callbacks]
+            own_bar = any(isinstance(callback, LightningBar) for callback in options.callbacks)
+            if options.enable_progress_bar is not False and not own_bar:
+                # Without a terminal, a bar would fill a log file with its refreshes.
+                options.enable_progress_bar = sys.stderr.isatty()
+                progress = ProgressBar(refresh_rate=5) if sys.stderr.isatty() else ProgressLines()
+                options.callbacks.append(progress)
+            if checkpoints and options.enable_checkpointing is not False:
+                options.callbacks.append(checkpoints)
+            if run_logger:
+                options.default_root_dir = run_logger.log_dir
+            if options.logger in (None, True):
+                options.logger = run_logger or False
+            # One process: inside SLURM or MPI, Lightning would look for others.
+            options.plugins = [LightningEnvironment()]
             with _lightning():
-                options = self.parser.instantiate(Namespace(trainer=self.config.trainer)).trainer
-                given = options.callbacks or []
-                callbacks = [*(given if isinstance(given, list) else [given]), *self.callbacks]
-                callbacks.append(Speed())
-                if options.enable_progress_bar is not False:
-                    callbacks.append(ProgressBar(refresh_rate=5))
-                if checkpoints and options.enable_checkpointing is not False:
-                    callbacks.append(checkpoints)
-                if options.logger in (None, True):
-                    options.logger = run_logger or False
-                options.callbacks = callbacks
-                return Trainer(**vars(options))
-        except (ValueError, ModuleNotFoundError) as error:
-            raise UsageError(" ".join(str(error).split())) from None
+                return BatchLimitTrainer(**vars(options))
+        except (ValueError, TypeError, RuntimeError, ModuleNotFoundError) as error:
+            raise UsageError(f"trainer: {_reason(error)}") from None
 
     def _finish(self, folder: RunFolder, checkpoints: SaveCheckpoints, seconds: float) -> list[str]:
         """Save the result, which marks the run as finished; return the lines to print."""
@@ -258,6 +375,8 @@ class TranslationCLI(LightningCLI):
         if early is not None and early.wait_count >= early.patience:
             count, metric = early.patience, early.monitor
             logger.info("stopped early: %s validations without a better %s", count, metric)
+        if seconds_left(self.trainer) <= 0:
+            logger.info("stopped by trainer.max_time after %s updates", self.trainer.global_step)
         lines = []
         if isinstance(self.trainer.logger, RunLogger):
             lines.append(folder.tensorboard_command())
@@ -272,12 +391,23 @@ class TranslationCLI(LightningCLI):
                 {
                     "best_bleu": score,
                     "best_checkpoint": None if score is None else str(best),
-                    "epochs": self.trainer.current_epoch,
+                    "epochs": self.model.complete_epochs,
                     "steps": self.trainer.global_step,
                     "seconds": round(seconds, 1),
                 }
             )
         return lines
+
+
+def _reason(error: Exception) -> str:
+    """Return in one line why the Trainer or one of its objects cannot be made.
+
+    jsonargparse adds the reasons against each type that a setting may have. The first reason is
+    that of the object.
+    """
+    reasons = re.split(r"\n +- ", str(error))
+    reason = " ".join(reasons[min(1, len(reasons) - 1)].split())
+    return re.sub(r"^Problem with given class_path '(.*?)':", r"\1:", reason)
 
 
 @contextlib.contextmanager
@@ -288,17 +418,24 @@ def _lightning() -> Iterator[None]:
         UsageError: settings that Lightning refuses.
         KeyboardInterrupt: Ctrl-C.
     """
+    hook = threading.excepthook
+
+    def thread_failed(failure: threading.ExceptHookArgs) -> None:
+        """Hide the disk faults of TensorBoard's thread: it raises them in the main thread too."""
+        if getattr(failure.exc_value, "errno", None) not in DISK_FAULTS:
+            hook(failure)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    threading.excepthook = thread_failed
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except MisconfigurationException as error:
         raise UsageError(str(error).splitlines()[0]) from None
-    except SystemExit:  # Lightning exits on Ctrl-C, and ignores the signal from then on
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    except SystemExit:  # Lightning exits on Ctrl-C
         raise KeyboardInterrupt from None
-
-
-def _load(given: str | None) -> TrainedModel:
-    path = find_model(given)
-    logger.info("model %s", path)
-    return load_checkpoint(path)
+    finally:
+        threading.excepthook = hook
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():  # Lightning does not always restore them
+                signal.signal(number, handler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from translate.text.problems import WARNING, Problem, excerpt
 from translate.text.split import split_corpus
 from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Example, TokenBatchSampler, collate, encode_pairs
+from translate.training.run_record import fingerprint
 from translate.training.settings import out_of_range
 
 Sources = ParallelFiles | list[ParallelFiles]
@@ -87,12 +89,14 @@ class TranslationData(lightning.LightningDataModule):
                 faults.append(str(error))
         if faults:
             raise ValueError("; ".join(faults))
+        self.seed = torch.initial_seed()  # of the run: read once, as training seeds every batch
         self.trained_tokenizer: Tokenizer  # a checkpoint's is set before `setup`
         self.batches_done = 0  # batches that a resumed run skips in its first epoch
         self.train_sampler: TokenBatchSampler
         self.train_examples: list[Example] = []
         self.valid_examples: list[Example] = []
         self.valid_pairs: list[Pair] = []
+        self.sha256: dict[str, str] = {}  # of the pairs of "train" and "valid"
 
     def setup(self, stage: str) -> None:
         """Read and split pairs, train the tokenizer, encode; log which pairs are left out."""
@@ -115,6 +119,7 @@ class TranslationData(lightning.LightningDataModule):
                     f"data.batch_tokens {self.batch_tokens} is so small that every batch holds a "
                     "single pair; raise it"
                 )
+        self.sha256["valid"] = fingerprint(pairs["valid"])
         source = corpora.get("valid", corpora["train"])
         self.valid_pairs, self.valid_examples = self._encode("valid", pairs["valid"], source)
         if stage == "fit":
@@ -126,15 +131,16 @@ class TranslationData(lightning.LightningDataModule):
     def read(self, name: str) -> list[Pair]:
         """Return the pairs of "valid" or "test", from its files or held out from `train`.
 
-        The same data, filters and seed give the same split in every command.
+        The same data, filters and seed give the same split in every command. "train" are the pairs
+        that are not held out.
 
         Raises:
             UsageError: the config sets no such data.
             UserError: the data cannot be read.
         """
-        if self.files[name] is not None:
+        if name != "train" and self.files[name] is not None:
             return self._read(name).pairs
-        if self.train is not None and self.valid is None:
+        if self.train is not None and (name == "train" or self.valid is None):
             parts = self._split(self._read("train").pairs)
             if name in parts:
                 return parts[name]
@@ -166,25 +172,24 @@ class TranslationData(lightning.LightningDataModule):
 
     def _split(self, pairs: list[Pair]) -> dict[str, list[Pair]]:
         """Return the training pairs, and the pairs held out for `valid` and `test`, by name."""
-        if self.files["valid"] is not None:
-            return {"train": pairs}
         missing = [name for name, files in self.files.items() if files is None]
-        seed = torch.initial_seed()
-        parts = split_corpus(pairs, missing, self.held_out, seed=seed)
+        parts = {"train": pairs}
+        if "valid" in missing:
+            parts = split_corpus(pairs, missing, self.held_out, seed=self.seed)
         for name in missing:
             if count := len(parts.get(name, [])):
                 logger.info(
                     f"data.{name} is not set: held out {count:,} pair{'s' * (count != 1)} of "
-                    f"data.train (seed {seed})"
+                    f"data.train (seed {self.seed})"
                 )
+        self.sha256["train"] = fingerprint(parts["train"])
         return parts
 
     def _load_or_train_tokenizer(self, train: list[Pair]) -> Tokenizer:
         if self.tokenizer is not None:
             return Tokenizer.load(self.tokenizer)
         texts = (side for pair in train for side in pair)
-        seed = torch.initial_seed()
-        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=seed)
+        tokenizer, notes = Tokenizer.train(texts, vocab_size=self.vocab_size, seed=self.seed)
         for note in notes:
             logger.info(note)
         return tokenizer
@@ -221,8 +226,10 @@ class TranslationData(lightning.LightningDataModule):
         return self._loader(self.valid_examples, self._sampler(self.valid_examples, shuffle=False))
 
     def _sampler(self, examples: list[Example], *, shuffle: bool) -> TokenBatchSampler:
-        lengths, seed = [example.lengths for example in examples], torch.initial_seed()
-        return TokenBatchSampler(lengths, max_tokens=self.batch_tokens, seed=seed, shuffle=shuffle)
+        lengths = [example.lengths for example in examples]
+        return TokenBatchSampler(
+            lengths, max_tokens=self.batch_tokens, seed=self.seed, shuffle=shuffle
+        )
 
     def _loader(self, examples: list[Example], sampler: TokenBatchSampler) -> DataLoader:
         return DataLoader(
@@ -230,8 +237,18 @@ class TranslationData(lightning.LightningDataModule):
             batch_sampler=sampler,
             collate_fn=partial(collate, tokenizer=self.trained_tokenizer),
             num_workers=self.num_workers,
+            worker_init_fn=_ignore_signals,
             persistent_workers=self.num_workers > 0,
         )
+
+
+def _ignore_signals(worker: int) -> None:
+    """Let a worker live when Ctrl-C or SIGTERM reaches all processes: training decides when to end.
+
+    A worker ends with the training process in any case.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def read_files(source: Path | None, reference: Path | None) -> list[Pair] | None:

@@ -40,7 +40,9 @@ class RunLogger(TensorBoardLogger):
         self, folder: RunFolder, updates: Callable[[], int], resumed_after: int | None = None
     ) -> None:
         purge = None if resumed_after is None else resumed_after + 1
-        super().__init__(folder.path, name="", default_hp_metric=False, purge_step=purge)
+        super().__init__(
+            folder.path, name="", version="", default_hp_metric=False, purge_step=purge
+        )
         self._folder = folder
         self._updates = updates
 

@@ -2,7 +2,8 @@
 
 Lightning runs the parts of an update in this order:
 
-    training_step             sum of the loss over the real target tokens, and their number
+    training_step             random generators seeded by the number of the batch;
+                              sum of the loss over the real target tokens, and their number
     (Lightning: backward)     gradients of this sum, added to the gradients of earlier batches
     on_before_optimizer_step  gradients divided by the number of tokens; learning rate
     (Lightning: clipping)     trainer.gradient_clip_val
@@ -16,6 +17,7 @@ Shapes: B batch, S source length, T target length, D d_model, V vocabulary; N re
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 from typing import Any, Literal
@@ -31,7 +33,7 @@ from translate.text.tokenizer import Tokenizer
 from translate.training.batching import Batch
 from translate.training.objective import Loss, label_smoothed_cross_entropy
 from translate.training.optimizer import build_optimizer
-from translate.training.resume import rewind_loops
+from translate.training.resume import restart_epoch, rewind_loops, validation_follows
 from translate.training.schedule import learning_rate
 from translate.training.settings import out_of_range
 
@@ -39,7 +41,7 @@ from translate.training.settings import out_of_range
 class TranslationModule(lightning.LightningModule):
     """LightningModule that trains a `Transformer`.
 
-    `setup` builds the model, because the size of the vocabulary comes from the data.
+    `build` makes the model, because the size of the vocabulary comes from the data.
 
     Args:
         optimizer: "adamw" for everything, or "muon" for the matrices and AdamW for the rest.
@@ -82,11 +84,14 @@ class TranslationModule(lightning.LightningModule):
         self.tokenizer: Tokenizer
         self.model: Transformer
         self.tokens_in_update = 0  # real target tokens since the last update
+        self.complete_epochs = 0  # at the latest checkpoint
+        self.run_record: dict[str, Any] = {}  # what a checkpoint says about its run
+        self.restarts_epoch = False  # whether a resumed run starts its unfinished epoch again
+        self._unfinished: dict[str, Any] = {}  # the group of batches in which a run was stopped
 
-    def setup(self, stage: str) -> None:
-        if hasattr(self, "model"):
-            return
-        tokenizer = self.tokenizer = self.trainer.datamodule.trained_tokenizer
+    def build(self, tokenizer: Tokenizer) -> None:
+        """Build the untrained model. Callbacks that copy its weights need it before `setup`."""
+        self.tokenizer = tokenizer
         self.config = replace(self.config, vocab_size=len(tokenizer), pad_id=tokenizer.pad_id)
         self.model = self.build_model(self.config)
 
@@ -107,7 +112,12 @@ class TranslationModule(lightning.LightningModule):
     # One update
 
     def on_train_start(self) -> None:
-        """Log at least once per epoch, even if an epoch has only one update."""
+        """Continue a group of batches in which the run was stopped; log at least once per epoch."""
+        if self._unfinished:
+            self.tokens_in_update = self._unfinished["tokens"]
+            for name, gradient in self._unfinished["gradients"].items():
+                self.get_parameter(name).grad = gradient.to(self.device)
+            self._unfinished = {}
         trainer = self.trainer
         updates = -(-trainer.num_training_batches // trainer.accumulate_grad_batches)
         trainer.log_every_n_steps = min(trainer.log_every_n_steps, updates)
@@ -137,6 +147,13 @@ class TranslationModule(lightning.LightningModule):
         So every token has the same weight, even if the gradients of batches with different
         numbers of tokens are accumulated.
         """
+        accumulated = self.trainer.accumulate_grad_batches
+        seed_micro_batch(
+            self.trainer.datamodule.seed,
+            update=self.global_step,
+            micro_batch=batch_idx % accumulated,
+            rank=self.global_rank,
+        )
         loss, nll, count = self.loss(batch)
         self.tokens_in_update += count
         self.log("train/loss", loss.detach() / count, batch_size=count)
@@ -144,7 +161,7 @@ class TranslationModule(lightning.LightningModule):
         real = (batch.src != self.config.pad_id).sum() + count
         positions = batch.src.numel() + batch.tgt_out.numel()
         self.log("train/padding_share", 1 - real / positions, batch_size=count)
-        return loss * self.trainer.accumulate_grad_batches  # Lightning divides by this
+        return loss * accumulated  # Lightning divides by this
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
@@ -166,8 +183,14 @@ class TranslationModule(lightning.LightningModule):
 
     def on_train_batch_end(self, outputs: object, batch: Batch, batch_idx: int) -> None:
         # With `should_stop`, Lightning also validates and saves a run that ends inside an epoch.
-        if self.global_step == self.trainer.max_steps:
-            self.trainer.should_stop = True
+        trainer = self.trainer
+        if self.global_step == trainer.max_steps:
+            trainer.should_stop = True
+        trained_enough = trainer.current_epoch >= (
+            trainer.min_epochs or 0
+        ) and self.global_step >= (trainer.min_steps or 0)
+        if trainer.should_stop and trained_enough:
+            trainer.check_val_every_n_epoch = 1  # the last epoch is validated, whichever it is
 
     def _require_finite(self, name: str, value: float) -> None:
         """Stop before NaN weights, which never recover, replace a good checkpoint."""
@@ -196,8 +219,44 @@ class TranslationModule(lightning.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings and the tokenizer for decoding, and the progress for resuming."""
-        checkpoint["training"] = rewind_loops(checkpoint["loops"])
-        checkpoint["translate"] = checkpoint_entry(self.config, self.tokenizer)
+        validated = not self.tokens_in_update and validation_follows(self.trainer)
+        updates = self.global_step - validated
+        progress = rewind_loops(checkpoint["loops"], logged_updates=updates)
+        self.complete_epochs = progress["epochs"]
+        checkpoint["training"] = {**self.run_record, **progress}
+        if self.tokens_in_update:  # a validation between the batches of one update
+            gradients = {
+                name: parameter.grad
+                for name, parameter in self.named_parameters()
+                if parameter.grad is not None
+            }
+            unfinished = {"tokens": self.tokens_in_update, "gradients": gradients}
+            checkpoint["training"]["unfinished"] = unfinished
+        weights = checkpoint["state_dict"]  # final: Lightning calls this hook after all others
+        data = self.trainer.datamodule
+        split = {"seed": data.seed, "held_out": data.held_out, "train_sha256": data.sha256["train"]}
+        entry = checkpoint_entry(self.config, self.tokenizer, weights)
+        checkpoint["translate"] = entry | split
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        if self.restarts_epoch:
+            restart_epoch(checkpoint)
+        self.complete_epochs = checkpoint["training"]["epochs"]
         self.trainer.datamodule.batches_done = checkpoint["training"]["batches"]
+        self._unfinished = checkpoint["training"].get("unfinished", {})
+
+
+def seed_micro_batch(seed: int, *, update: int, micro_batch: int, rank: int) -> None:
+    """Seed the random generators of torch, which draw the masks of dropout.
+
+    The masks of a batch then depend on its number alone and not on what was drawn before. So a
+    resumed run draws the masks of an uninterrupted one, and no generator has to be saved.
+
+    Args:
+        seed: the seed of the run.
+        update: updates made before this batch.
+        micro_batch: number of the batch within its update (gradient accumulation).
+        rank: number of the process.
+    """
+    digest = hashlib.sha256(f"{seed} {update} {micro_batch} {rank}".encode()).digest()
+    torch.manual_seed(int.from_bytes(digest[:8], "little"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -48,16 +50,17 @@ class Monitor(Callback):
         # Not in on_fit_start: counting the updates there would draw batches before resuming.
         updates = trainer.estimated_stepping_batches
         self._health = Health(len(pl_module.tokenizer), pl_module.hparams.warmup_steps, updates)
+        self._losses = self._resumed_state.pop("losses_since_validation", [])
         self._health.load_state_dict(self._resumed_state)
         if self.sentences and (writer := tensorboard_writer(trainer)):
             writer.add_custom_scalars(CHARTS)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the history: a resumed run repeats no warnings and keeps its best values."""
-        return self._health.state_dict()
+        return {**self._health.state_dict(), "losses_since_validation": self._losses[:]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._resumed_state = state_dict
+        self._resumed_state = dict(state_dict)
 
     def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
         """Measure gradients. They are still sums here: the module divides them afterwards."""
@@ -109,6 +112,8 @@ class Monitor(Callback):
         writer = tensorboard_writer(trainer)
         if not self.sentences or writer is None:
             return
+        folder = Path(writer.log_dir) / f"{trainer.global_step:05}"
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was interrupted at its end
         count = min(_PROJECTED, len(pl_module.tokenizer))
         vectors = pl_module.model.embedding.weight[:count].detach().cpu()
         names = [pl_module.tokenizer.piece(index) for index in range(count)]
