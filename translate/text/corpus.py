@@ -11,18 +11,11 @@ from typing import NamedTuple
 
 from translate.errors import UsageError
 from translate.text.filters import Filters, PairFilter
-from translate.text.formats import (
-    Columns,
-    Rows,
-    aligned_rows,
-    hub_rows,
-    json_rows,
-    parquet_rows,
-    table_rows,
-)
+from translate.text.formats import Rows, hub_rows, json_rows, parquet_rows
 from translate.text.line_checks import LineChecker
 from translate.text.normalize import normalize
 from translate.text.problems import LeftOut, Problem, ProblemLog, excerpt
+from translate.text.tables import Columns, aligned_rows, table_rows
 from translate.text.tmx import tmx_rows
 
 

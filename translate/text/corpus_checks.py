@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 from translate.text.corpus import Corpus, characters
-from translate.text.formats import look_like_headings, mostly_without_letters
 from translate.text.normalize import fold, normalize
 from translate.text.problems import Problem
+from translate.text.tables import look_like_headings, mostly_without_letters
 
 _GUESS_PAIRS = 10_000  # languages are guessed from this many pairs
 _STOP_WORDS = 4  # a guess needs this many different stop words
